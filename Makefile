@@ -61,7 +61,7 @@ test-anywhere:
 ## race: the techniques' schedules and the harness under the race detector (needs a C compiler);
 ## the kernels are plain Go here, since assembly is invisible to the detector
 race:
-	CGO_ENABLED=1 $(GO) test -race -short -tags noasm -timeout 30m ./rnn/... ./impl/... ./device/... ./tuner/... ./results/...
+	CGO_ENABLED=1 $(GO) test -race -short -tags noasm -timeout 30m ./rnn/... ./impl/... ./device/... ./tuner/... ./record/...
 
 ## noasm: the tests of what has assembly, without it; RNNBENCH_SIMD=generic has the others run without it as well
 noasm:

@@ -13,7 +13,7 @@ var layers = [][]string{
 	{"rnn/cell", "rnn/knob"},
 	{"rnn/schedule", "rnn/graph"},
 	{"rnn", "rnn/torch", "device", "device/cpu", "device/devicetest", "device/worker", "device/cuda"},
-	{"impl", "results", "model", "train/data", "rival"},
+	{"impl", "record", "model", "train/data", "rival"},
 	{"tuner", "plots", "train", "cluster"},
 	{"experiments"},
 	{"report"},
@@ -30,8 +30,8 @@ var forbidden = [][2]string{ // importer, imported
 	{"plots", "tuner"},    // figures are drawn from records alone
 	{"plots", "device"},   //
 	{"plots", "rnn"},      //
-	{"results", "device"}, // records know no hardware
-	{"results", "rnn"},    //
+	{"record", "device"}, // records know no hardware
+	{"record", "rnn"},    //
 	{"report", "tuner"},   // so are pages
 	{"report", "device"},  //
 	{"train/data", "device"},
@@ -40,7 +40,7 @@ var forbidden = [][2]string{ // importer, imported
 	{"cluster", "rnn"},   //
 	{"cluster", "device"},
 	{"model", "device"},  // the model answers for machines that nobody has
-	{"model", "results"}, //
+	{"model", "record"}, //
 	{"tuner/grid", "device"},
 	{"tuner/config", "device"},
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -308,19 +308,19 @@ func first(x, y Node, dir string) error {
 }
 
 // shard writes the folder of one shard of four. It is finished unless exit is negative.
-func shard(t *testing.T, dir string, index, records, exit int) *results.Run {
+func shard(t *testing.T, dir string, index, records, exit int) *record.Run {
 	t.Helper()
-	s := results.Shard{Index: index, Count: 4, Of: "run", Points: 8, Records: 8, Own: 2}
-	m := results.Manifest{Plan: results.Plan{Hash: "h", Points: 2, Records: 2, Shard: &s}, Devices: []results.Device{{Key: "cpu-a"}}}
-	r, err := results.Claim(dir, results.ShardFolder(s), m)
+	s := record.Shard{Index: index, Count: 4, Of: "run", Points: 8, Records: 8, Own: 2}
+	m := record.Manifest{Plan: record.Plan{Hash: "h", Points: 2, Records: 2, Shard: &s}, Devices: []record.Device{{Key: "cpu-a"}}}
+	r, err := record.Claim(dir, record.ShardFolder(s), m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	word := s.String()
-	r.On(results.Node{Name: "v1", Shard: &word})
+	r.On(record.Node{Name: "v1", Shard: &word})
 	for i := range records {
-		rec := results.Record{Point: results.Point{Cell: "lstm", Pass: "forward", Precision: "fp32", Hidden: i + 1, Input: 1, Batch: 1, Steps: 1, Layers: 1}, Impl: results.Impl{Name: "naive"}, Device: "cpu-a", Status: results.OK,
-			Stats: &results.Stats{N: 1, Min: 1, Median: 1, Max: 1}}
+		rec := record.Record{Point: record.Point{Cell: "lstm", Pass: "forward", Precision: "fp32", Hidden: i + 1, Input: 1, Batch: 1, Steps: 1, Layers: 1}, Impl: record.Impl{Name: "naive"}, Device: "cpu-a", Status: record.OK,
+			Stats: &record.Stats{N: 1, Min: 1, Median: 1, Max: 1}}
 		if err := r.Append(&rec); err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"text/template"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Slurm holds the options of jobs on Slurm.
@@ -110,7 +110,7 @@ func describe(s *Submission, g Group) string {
 func (l *Slurm) options(s *Submission, g Group, j Job) ([]string, error) {
 	list := []string{
 		"--job-name=" + s.jobName(g.Name, 0, ""),
-		"--array=" + strings.ReplaceAll(results.Ranges(j.Shards), " ", ""),
+		"--array=" + strings.ReplaceAll(record.Ranges(j.Shards), " ", ""),
 		"--output=" + escape(path.Join(s.Dir, logs, s.jobName(g.Name, 0, "")+"-")) + "%a.log",
 		"--open-mode=append", // a requeued job keeps what it said before
 		"--requeue",

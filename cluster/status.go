@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"rnnbench/results"
-	"rnnbench/results/merge"
+	"rnnbench/record"
+	"rnnbench/record/merge"
 )
 
 // A Place is a shard of a group.
@@ -67,7 +67,7 @@ func (s *Submission) Status(dir string, states map[Place]State) ([]Shard, error)
 			if state.Node != "" {
 				x.Nodes = []string{state.Node}
 			}
-			if p, ok := parts[results.Shard{Index: i, Count: g.Shards}]; ok {
+			if p, ok := parts[record.Shard{Index: i, Count: g.Shards}]; ok {
 				x.Done, x.Planned, x.Broken = p.Done, p.Planned, p.Broken
 				if len(p.Nodes) > 0 {
 					x.Nodes = p.Nodes
@@ -84,14 +84,14 @@ func (s *Submission) Status(dir string, states map[Place]State) ([]Shard, error)
 
 // began decides the phase of a shard that has a folder. A shard that is done stays so, whatever its
 // job does. Otherwise a job that waits or runs decides, since the shard will continue.
-func (x *Shard) began(p results.Part, state State) {
+func (x *Shard) began(p record.Part, state State) {
 	switch {
-	case p.State == results.ShardDone:
+	case p.State == record.ShardDone:
 		x.Phase = Done
 		if p.Broken > 0 {
 			x.Why = fmt.Sprintf("%d records did not succeed", p.Broken)
 		}
-	case p.State == results.ShardRunning || state.Phase == Running:
+	case p.State == record.ShardRunning || state.Phase == Running:
 		x.Phase = Running
 	case state.Phase == Queued:
 		x.Phase, x.Why = Queued, state.Why
@@ -100,9 +100,9 @@ func (x *Shard) began(p results.Part, state State) {
 		switch {
 		case state.Why != "" && state.Why != "failed":
 			x.Why = state.Why
-		case p.State == results.ShardStopped:
+		case p.State == record.ShardStopped:
 			x.Why = "killed"
-		case p.State == results.ShardIncomplete:
+		case p.State == record.ShardIncomplete:
 			x.Why = "ended early"
 		case p.Exit != nil:
 			x.Why = fmt.Sprintf("exit code %d", *p.Exit)

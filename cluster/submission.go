@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"rnnbench/internal/input"
-	"rnnbench/results/files"
+	"rnnbench/record/files"
 )
 
 // Schema names the version of Submission.

@@ -9,7 +9,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -76,8 +76,8 @@ func sincePaper(layers int) []grid.Spec {
 	return append([]grid.Spec{graphed(asGraph, specs[len(specs)-1])}, vendors()[0])
 }
 
-func lstm4() results.Point {
-	return results.Point{Cell: "lstm", Pass: "forward", Hidden: 512, Input: 512, Batch: 64, Steps: 100, Layers: 4, Precision: "fp32"}
+func lstm4() record.Point {
+	return record.Point{Cell: "lstm", Pass: "forward", Hidden: 512, Input: 512, Batch: 64, Steps: 100, Layers: 4, Precision: "fp32"}
 }
 
 var appleyardTable1 = Experiment{
@@ -89,13 +89,13 @@ var appleyardTable1 = Experiment{
 		specs := on.beside(ladderSpecs(p.Layers), append(besideLadder(p.Layers, yardsticks(s)), libraryLadder(p.Layers)...)...)
 		if s == Quick {
 			p.Steps = 20
-			return []Part{{[]results.Point{p}, specs}}
+			return []Part{{[]record.Point{p}, specs}}
 		}
 		long := p
 		long.Steps = 1000 // the text of section 2.5 says 1000 steps, the caption 100
-		return []Part{{[]results.Point{p, long}, specs}}
+		return []Part{{[]record.Point{p, long}, specs}}
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		for _, p := range points(recs) {
 			reportLadder(rep, recs, p, on)
@@ -109,7 +109,7 @@ var appleyardTable1 = Experiment{
 }
 
 // ladderTable is the table of the ladder at p, without rows.
-func ladderTable(p results.Point) *table.Table {
+func ladderTable(p record.Point) *table.Table {
 	return &table.Table{
 		Title: fmt.Sprintf("Appleyard Table 1: %v", p),
 		Columns: []table.Column{
@@ -126,8 +126,8 @@ func ladderTable(p results.Point) *table.Table {
 	}
 }
 
-func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target) {
-	here := func(q results.Point) bool { return q == p }
+func reportLadder(rep *Report, recs []record.Record, p record.Point, on Target) {
+	here := func(q record.Point) bool { return q == p }
 	rungs := ladder(p.Layers)
 	base := find(recs, rungs[0].label, here)
 	t := ladderTable(p)
@@ -141,7 +141,7 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 	}
 	var stages []plots.Stage
 	var noisy []string
-	var before *results.Record
+	var before *record.Record
 	for i, r := range rungs {
 		rec := find(recs, r.label, here)
 		if !quantity.Vendor(r.label) || r.label == bestForm(recs, p) {
@@ -199,15 +199,15 @@ func reportLadder(rep *Report, recs []results.Record, p results.Point, on Target
 }
 
 // bestForm returns the label of the fastest form of NVIDIA's library at a point, or "".
-func bestForm(recs []results.Record, p results.Point) string {
-	if r := fastest(recs, vendorLabels(), func(q results.Point) bool { return q == p }); r != nil {
+func bestForm(recs []record.Record, p record.Point) string {
+	if r := fastest(recs, vendorLabels(), func(q record.Point) bool { return q == p }); r != nil {
 		return r.Impl.Label
 	}
 	return ""
 }
 
 // halfCell is a cell of half of the interval of r's median.
-func halfCell(r *results.Record) table.Cell {
+func halfCell(r *record.Record) table.Cell {
 	if w, ok := r.Stats.HalfWidth(); ok {
 		return table.Number(100*w, quantity.Half(w))
 	}
@@ -216,8 +216,8 @@ func halfCell(r *results.Record) table.Cell {
 
 // ladderFindings adds findings about the whole ladder at a point, and about what the paper could not
 // measure.
-func (rep *Report) ladderFindings(recs []results.Record, p results.Point, on Target) {
-	here := func(q results.Point) bool { return q == p }
+func (rep *Report) ladderFindings(recs []record.Record, p record.Point, on Target) {
+	here := func(q record.Point) bool { return q == p }
 	rungs := ladder(p.Layers)
 	top := rungs[len(rungs)-1]
 	base, last := find(recs, rungs[0].label, here), find(recs, top.label, here)
@@ -246,7 +246,7 @@ func (rep *Report) ladderFindings(recs []results.Record, p results.Point, on Tar
 
 // furthest names the stage after the given one whose step differs most from the paper's. It serves
 // as the reason why the whole ladder differs. It is empty if no step is known.
-func furthest(stage func(label string) *results.Record, rungs []rung, after int, on Target) (why string) {
+func furthest(stage func(label string) *record.Record, rungs []rung, after int, on Target) (why string) {
 	most := 0.0
 	for i := after + 1; i < len(rungs); i++ {
 		a, b := stage(rungs[i-1].label), stage(rungs[i].label)
@@ -302,7 +302,7 @@ func number(v float64, format string) table.Cell {
 const medianOfRuns = "medians of runs, where the paper does not say how it averages"
 
 // span is the range of the speed-up from a to b that their intervals allow.
-func span(a, b *results.Record) (lo, hi float64) {
+func span(a, b *record.Record) (lo, hi float64) {
 	if a.Stats.Lo == nil || b.Stats.Lo == nil {
 		return 0, math.Inf(1)
 	}
@@ -316,8 +316,8 @@ func differ(here, paper float64) bool { return math.Abs(math.Log(here/paper)) > 
 func clearly(gain float64) bool { return gain > 1 && differ(gain, 1) }
 
 // at keeps the records of one point.
-func at(recs []results.Record, p results.Point) []results.Record {
-	var out []results.Record
+func at(recs []record.Record, p record.Point) []record.Record {
+	var out []record.Record
 	for _, r := range recs {
 		if r.Point == p {
 			out = append(out, r)

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/grid"
 )
 
@@ -25,7 +25,7 @@ func withoutLaunches(layers int) []grid.Spec {
 }
 
 // launchesOf is how many kernels a run of r starts; 0: unknown.
-func launchesOf(r *results.Record) (n int) {
+func launchesOf(r *record.Record) (n int) {
 	for _, k := range r.Kernels {
 		n += k.Launches
 	}
@@ -35,13 +35,13 @@ func launchesOf(r *results.Record) (n int) {
 // naiveLaunches says that launches limit the naive form, if its time hardly depends on the problem:
 // at half of the points or more it takes at most 1.6 times as long as at the fastest. Then its
 // rival gains most where that has least to compute. It is "" if they do not.
-func naiveLaunches(four []results.Record, on Target) string {
+func naiveLaunches(four []record.Record, on Target) string {
 	const alike = 1.6
 	label := ladder(4)[0].label
 	var times []float64
 	launches := 0
 	for _, p := range points(four) {
-		if r := find(four, label, func(q results.Point) bool { return q == p }); r != nil {
+		if r := find(four, label, func(q record.Point) bool { return q == p }); r != nil {
 			times = append(times, r.Seconds()/float64(p.Layers*p.Steps)*1e6)
 			if launches == 0 {
 				launches = launchesOf(r)
@@ -66,11 +66,11 @@ func naiveLaunches(four []results.Record, on Target) string {
 const asMuch = 2 / closeness
 
 // depth counts at how many points a form of four layers has twice the throughput of one layer.
-func depth(four, one []results.Record, deep, single string) (v votes, most estimate) {
+func depth(four, one []record.Record, deep, single string) (v votes, most estimate) {
 	most = estimate{math.NaN(), 0, 0}
 	for _, p := range points(four) {
-		a := find(one, single, func(q results.Point) bool { return q.Hidden == p.Hidden && q.Batch == p.Batch })
-		b := find(four, deep, func(q results.Point) bool { return q == p })
+		a := find(one, single, func(q record.Point) bool { return q.Hidden == p.Hidden && q.Batch == p.Batch })
+		b := find(four, deep, func(q record.Point) bool { return q == p })
 		if e := throughput(a, b); e.known() {
 			v.add(atLeast(asMuch).holds(e))
 			if !most.known() || e.at > most.at {
@@ -83,14 +83,14 @@ func depth(four, one []results.Record, deep, single string) (v votes, most estim
 
 // depthLaunches says that launches keep four layers from more throughput than one, if a graph shows
 // that; "" if not.
-func depthLaunches(four, one []results.Record, on Target) string {
+func depthLaunches(four, one []record.Record, on Target) string {
 	if !on.GPU {
 		return "one layer fills the cores of a CPU"
 	}
 	last := ladder(4)[6].label
 	var limited votes
 	for _, p := range points(four) {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		if e := timesAsFast(find(four, last, here), find(four, asGraph, here)); e.known() {
 			limited.add(atLeast(closeness).holds(e))
 		}
@@ -110,11 +110,11 @@ func depthLaunches(four, one []results.Record, on Target) string {
 
 // otherKernel returns a finding on the points where batching inputs makes the products of the inputs
 // run by other kernels, and is clearly slower; "" if there are none.
-func otherKernel(four []results.Record) string {
+func otherKernel(four []record.Record) string {
 	rungs := ladder(4)
 	slower := 0
 	for _, p := range points(four) {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		a, b := find(four, rungs[4].label, here), find(four, rungs[5].label, here)
 		if e := timesAsFast(a, b); !e.known() || atLeast(1).holds(e) != no {
 			continue
@@ -130,7 +130,7 @@ func otherKernel(four []results.Record) string {
 }
 
 // kernelNames lists the names of r's kernels without repetition, sorted.
-func kernelNames(r *results.Record) (names []string) {
+func kernelNames(r *record.Record) (names []string) {
 	for _, k := range r.Kernels {
 		names = append(names, k.Name)
 	}

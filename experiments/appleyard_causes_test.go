@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // claimed returns the claim about words in a report.
@@ -21,7 +21,7 @@ func claimed(t *testing.T, rep *experiments.Report, words string) experiments.Cl
 }
 
 // scaled sets the times of records of a label, in seconds, with an interval of 1 % each way.
-func scaled(recs []results.Record, label string, of func(results.Point) float64) []results.Record {
+func scaled(recs []record.Record, label string, of func(record.Point) float64) []record.Record {
 	for i, r := range recs {
 		if r.Impl.Label == label {
 			s := *r.Stats
@@ -38,25 +38,25 @@ func scaled(recs []results.Record, label string, of func(results.Point) float64)
 // that is largest at the smallest minibatch. Where graphs are faster, launches are the cause of four
 // layers that have not twice the throughput of one.
 func TestNaiveLaunches(t *testing.T) {
-	recs := scaled(planned(t, "appleyard-fig1", gpu), "0 naive", func(results.Point) float64 { return 0.08 })
+	recs := scaled(planned(t, "appleyard-fig1", gpu), "0 naive", func(record.Point) float64 { return 0.08 })
 	most := "the ladder gains most at minibatch 64"
 	if c := claimed(t, report(t, "appleyard-fig1", recs, gpu), most); c.Outcome != experiments.Differs || strings.Contains(c.Why, "launches") {
 		t.Errorf("without kernels: %+v", c)
 	}
 	for i := range recs {
 		if recs[i].Impl.Label == "0 naive" {
-			recs[i].Kernels = []results.Kernel{{Name: "product", Launches: 11600}}
+			recs[i].Kernels = []record.Kernel{{Name: "product", Launches: 11600}}
 		}
 	}
 	if c := claimed(t, report(t, "appleyard-fig1", recs, gpu), most); c.Outcome != experiments.Differs || !strings.Contains(c.Why, "11600 kernels a run, which takes 2000 to 2000 µs a cell at 8 of 8 points") {
 		t.Errorf("%+v", c)
 	}
-	slow := scaled(recs, "0 naive", func(p results.Point) float64 { return 1e-6 * float64(p.Hidden*p.Batch) })
+	slow := scaled(recs, "0 naive", func(p record.Point) float64 { return 1e-6 * float64(p.Hidden*p.Batch) })
 	if c := claimed(t, report(t, "appleyard-fig1", slow, gpu), most); strings.Contains(c.Why, "launches") {
 		t.Errorf("of times that grow: %+v", c)
 	}
 	const twice = "four layers have twice the throughput"
-	graph := scaled(recs, "6 as a graph", func(p results.Point) float64 { return float64(p.Layers) * 1e-9 })
+	graph := scaled(recs, "6 as a graph", func(p record.Point) float64 { return float64(p.Layers) * 1e-9 })
 	if c := claimed(t, report(t, "appleyard-fig1", graph, gpu), twice); c.Outcome != experiments.Differs || !strings.Contains(c.Why, "as a graph") {
 		t.Errorf("%+v", c)
 	}
@@ -70,16 +70,16 @@ func TestFaithfulLadder(t *testing.T) {
 		r.Point.Steps *= 10
 		recs = append(recs, r)
 	}
-	recs = scaled(recs, "0 naive", func(results.Point) float64 { return 30 })
-	recs = scaled(recs, "0 naive, cuBLAS", func(results.Point) float64 { return 11.1 })
-	recs = scaled(recs, "6 overlapped", func(results.Point) float64 { return 1 })
-	recs = scaled(recs, "6 overlapped, cuBLAS", func(results.Point) float64 { return 1 })
+	recs = scaled(recs, "0 naive", func(record.Point) float64 { return 30 })
+	recs = scaled(recs, "0 naive, cuBLAS", func(record.Point) float64 { return 11.1 })
+	recs = scaled(recs, "6 overlapped", func(record.Point) float64 { return 1 })
+	recs = scaled(recs, "6 overlapped, cuBLAS", func(record.Point) float64 { return 1 })
 	const whole = "the whole ladder makes an LSTM 11.1 times as fast"
 	rep := report(t, "appleyard-table1", recs, gpu)
 	if c := claimed(t, rep, whole); c.Outcome != experiments.Agrees || !strings.Contains(c.Here, "T=20: 11.10× (10.36 to 11.89) with cuBLAS") || !strings.Contains(c.Here, "T=200") {
 		t.Errorf("%+v", c)
 	}
-	recs = scaled(recs, "0 naive, cuBLAS", func(results.Point) float64 { return 12.7 })
+	recs = scaled(recs, "0 naive, cuBLAS", func(record.Point) float64 { return 12.7 })
 	if c := claimed(t, report(t, "appleyard-table1", recs, gpu), whole); c.Outcome != experiments.CannotTell {
 		t.Errorf("at the end of agreement: %+v", c)
 	}

@@ -6,20 +6,20 @@ import (
 	"strings"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A climb is a part of the ladder at one point, from one stage to a later one.
 type climb struct {
-	point results.Point
+	point record.Point
 	own   estimate // by rnnbench's kernels where they are faster
 	likes estimate // with every product by the vendor's library, as in the paper; unknown without one
 	why   string   // the stage that differs most from the paper's
 }
 
 // climbOf returns the gain from one stage of the ladder to a later one; false: a stage is missing.
-func climbOf(recs []results.Record, p results.Point, from, to int, on Target) (climb, bool) {
-	here := func(q results.Point) bool { return q == p }
+func climbOf(recs []record.Record, p record.Point, from, to int, on Target) (climb, bool) {
+	here := func(q record.Point) bool { return q == p }
 	rungs := ladder(p.Layers)
 	low, high := rungs[from].label, rungs[to].label
 	a, b := find(recs, low, here), find(recs, high, here)
@@ -27,9 +27,9 @@ func climbOf(recs []results.Record, p results.Point, from, to int, on Target) (c
 		return climb{}, false
 	}
 	c := climb{point: p, own: timesAsFast(a, b), likes: timesAsFast(libraryStage(recs, low, p), libraryStage(recs, high, p))}
-	stage := func(label string) *results.Record { return find(recs, label, here) }
+	stage := func(label string) *record.Record { return find(recs, label, here) }
 	if c.likes.known() {
-		stage = func(label string) *results.Record { return libraryStage(recs, label, p) }
+		stage = func(label string) *record.Record { return libraryStage(recs, label, p) }
 		rungs[4].gpu = reason{} // which is of rnnbench's kernels
 	}
 	c.why = furthest(stage, rungs, from, on)
@@ -53,7 +53,7 @@ func (c climb) String() string {
 }
 
 // climbClaim adds a claim on the gain from a stage to the last one, at every length that was measured.
-func climbClaim(r *Report, recs []results.Record, on Target, paper, lacks string, from int, factor float64) {
+func climbClaim(r *Report, recs []record.Record, on Target, paper, lacks string, from int, factor float64) {
 	var all votes
 	var here []string
 	why := ""
@@ -87,7 +87,7 @@ func climbClaim(r *Report, recs []results.Record, on Target, paper, lacks string
 
 // ladderClaims compares the numbers of sections 2, 2.1 and 2.5 with the ladder: the rates of the
 // first two stages at p, and the whole ladder over each of them.
-func ladderClaims(r *Report, recs []results.Record, p results.Point, on Target) {
+func ladderClaims(r *Report, recs []record.Record, p record.Point, on Target) {
 	const (
 		whole       = "the whole ladder makes an LSTM 11.1 times as fast"
 		overGrouped = "the whole ladder is about 6 times as fast as grouped products alone"
@@ -96,7 +96,7 @@ func ladderClaims(r *Report, recs []results.Record, p results.Point, on Target) 
 	)
 	rungs := ladder(p.Layers)
 	climbClaim(r, recs, on, whole, "naive or the last stage", 0, rungs[len(rungs)-1].up)
-	here := func(q results.Point) bool { return q == p }
+	here := func(q record.Point) bool { return q == p }
 	naive, grouped := find(recs, rungs[0].label, here), find(recs, rungs[1].label, here)
 	if naive == nil || naive.PeakFLOPS() == 0 {
 		unmeasured(r, slow, "the rate of naive, or the peak")
@@ -116,7 +116,7 @@ func ladderClaims(r *Report, recs []results.Record, p results.Point, on Target) 
 }
 
 // rateOf estimates r's FLOP/s.
-func rateOf(r *results.Record) estimate {
+func rateOf(r *record.Record) estimate {
 	e := estimate{at: r.FLOPS()}
 	if lo, hi := r.Stats.Lo, r.Stats.Hi; lo != nil && hi != nil {
 		e.lo, e.hi = float64(r.Work.Flops)/(*hi)/(1+moment), float64(r.Work.Flops)/(*lo)*(1+moment)
@@ -127,18 +127,18 @@ func rateOf(r *results.Record) estimate {
 
 // gridClaims compares what section 2.5 says of Figure 1 with the records: overlapping at the largest
 // problem, and each stage in most cases.
-func gridClaims(r *Report, four []results.Record, on Target) {
+func gridClaims(r *Report, four []record.Record, on Target) {
 	const (
 		largest = "overlapping layers still helps at minibatch 256 and hidden size 4096"
 		most    = "each optimization but batched inputs helps in most cases"
 	)
 	rungs := ladder(4)
-	gain := func(p results.Point, i int) estimate {
-		here := func(q results.Point) bool { return q == p }
+	gain := func(p record.Point, i int) estimate {
+		here := func(q record.Point) bool { return q == p }
 		return timesAsFast(find(four, rungs[i-1].label, here), find(four, rungs[i].label, here))
 	}
 	all := points(four)
-	top := slices.MaxFunc(all, func(a, b results.Point) int { return a.Hidden*a.Batch - b.Hidden*b.Batch })
+	top := slices.MaxFunc(all, func(a, b record.Point) int { return a.Hidden*a.Batch - b.Hidden*b.Batch })
 	overlap := len(rungs) - 1
 	switch up := gain(top, overlap); {
 	case !up.known() || !on.Reduced && (top.Batch != 256 || top.Hidden != 4096):
@@ -183,7 +183,7 @@ func gridClaims(r *Report, four []results.Record, on Target) {
 }
 
 // launchedStages says why stages that add operations in flight gain little on a GPU; "" of others.
-func launchedStages(four []results.Record, stages []string, on Target) string {
+func launchedStages(four []record.Record, stages []string, on Target) string {
 	concurrent := func(label string) bool { return strings.HasPrefix(label, "2 ") || strings.HasPrefix(label, "6 ") }
 	if !on.GPU || !slices.ContainsFunc(stages, concurrent) {
 		return ""
@@ -191,7 +191,7 @@ func launchedStages(four []results.Record, stages []string, on Target) string {
 	top := ladder(4)[6].label
 	var faster votes
 	for _, p := range points(four) {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		if e := timesAsFast(find(four, top, here), find(four, asGraph, here)); e.known() {
 			faster.add(atLeast(closeness).holds(e))
 		}

@@ -11,7 +11,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/grid"
 )
 
@@ -39,7 +39,7 @@ var appleyardFig2 = Experiment{
 		}
 		return parts
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		all := passesOf(recs)
 		rep.Tables = append(rep.Tables, passTable(all))
@@ -85,7 +85,7 @@ func backwardFindings(rep *Report, all []passPair) {
 }
 
 // passes are the records of the forward pass and of training of one technique at one point; nil: missing.
-type passes struct{ forward, train *results.Record }
+type passes struct{ forward, train *record.Record }
 
 // backward returns the FLOP/s of the backward pass, weight gradients included: the FLOPs of training
 // minus those of the forward pass, over the difference of their times. It is 0 if unknown.
@@ -113,19 +113,19 @@ func (p passes) appendRatio(list []float64) []float64 {
 
 // A passPair is a point of Figure 2 with the passes of stage 6 and of the vendor's fastest forms.
 type passPair struct {
-	results.Point
+	record.Point
 	own, vendor passes
 }
 
 // passesOf pairs the records of forward passes and trainings, at points where stage 6 has both.
-func passesOf(recs []results.Record) (all []passPair) {
+func passesOf(recs []record.Record) (all []passPair) {
 	for _, p := range points(recs) {
 		if p.Pass != "forward" {
 			continue
 		}
 		q := p
 		q.Pass = "train"
-		at := func(p results.Point) func(results.Point) bool { return func(x results.Point) bool { return x == p } }
+		at := func(p record.Point) func(record.Point) bool { return func(x record.Point) bool { return x == p } }
 		pair := passPair{p,
 			passes{find(recs, stage6, at(p)), find(recs, stage6, at(q))},
 			passes{fastest(recs, vendorLabels(), at(p)), fastest(recs, vendorLabels(), at(q))}}
@@ -254,7 +254,7 @@ func passChart(all []passPair, of func(passes, float64) plots.Point) *plots.Char
 }
 
 // ratePoint is the throughput of r at x, with the interval of its median.
-func ratePoint(x float64, r *results.Record) plots.Point {
+func ratePoint(x float64, r *record.Record) plots.Point {
 	pt := plots.Point{X: x, Y: r.FLOPS()}
 	if lo, hi := r.Stats.Lo, r.Stats.Hi; lo != nil && hi != nil {
 		pt.Lo, pt.Hi = float64(r.Work.Flops)/(*hi), float64(r.Work.Flops)/(*lo)

@@ -9,7 +9,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -36,7 +36,7 @@ var appleyardFig1 = Experiment{
 		return append(onChip(product(p, hidden, batch), on.beside(ladderSpecs(4), slices.Concat(besideLadder(4, gridForms(s)), withoutLaunches(4))...)),
 			Part{product(one, hidden, batch), on.beside([]grid.Spec{last}, graphed(asGraph, last))})
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		four, one := layers(recs, 4), layers(recs, 1)
 		if len(four) == 0 {
 			return nil, fmt.Errorf("experiments: no records of four layers")
@@ -56,7 +56,7 @@ var appleyardFig1 = Experiment{
 }
 
 // gridTable has a row for each point of Figure 1.
-func gridTable(four, one []results.Record) *table.Table {
+func gridTable(four, one []record.Record) *table.Table {
 	t := &table.Table{
 		Title: "Stage 6: speed-up over naive, and throughput of four layers over one",
 		Columns: []table.Column{
@@ -69,8 +69,8 @@ func gridTable(four, one []results.Record) *table.Table {
 	}
 	rungs := ladder(4)
 	for _, p := range points(four) {
-		here := func(q results.Point) bool { return q == p }
-		stage := func(i int) *results.Record { return find(four, rungs[i].label, here) }
+		here := func(q record.Point) bool { return q == p }
+		stage := func(i int) *record.Record { return find(four, rungs[i].label, here) }
 		naive, last := stage(0), stage(len(rungs)-1)
 		if naive == nil || last == nil {
 			continue
@@ -81,7 +81,7 @@ func gridTable(four, one []results.Record) *table.Table {
 				best = c
 			}
 		}
-		single := find(one, last.Impl.Label, func(q results.Point) bool { return q.Hidden == p.Hidden && q.Batch == p.Batch })
+		single := find(one, last.Impl.Label, func(q record.Point) bool { return q.Hidden == p.Hidden && q.Batch == p.Batch })
 		t.Rows = append(t.Rows, []table.Cell{table.Int(p.Hidden), table.Int(p.Batch),
 			table.Number(naive.FLOPS(), quantity.SI(naive.FLOPS(), "FLOP/s")), table.Number(last.FLOPS(), quantity.SI(last.FLOPS(), "FLOP/s")),
 			number(timesAsFast(naive, last).at, "%.2f"), table.Text(best.Impl.Label), number(timesAsFast(stage(4), stage(5)).at, "%.2f"),
@@ -91,18 +91,18 @@ func gridTable(four, one []results.Record) *table.Table {
 }
 
 // throttled is how many of recs were measured while the device's clock was held down.
-func throttled(recs []results.Record) table.Cell {
+func throttled(recs []record.Record) table.Cell {
 	n := QualityOf(recs).Throttled
 	return table.Number(float64(n), fmt.Sprintf("%d of %d", n, QualityOf(recs).Records))
 }
 
 // batchedInputs adds what batching inputs does. The paper finds it detrimental in many cases, which
 // is no number, so this is a yardstick.
-func batchedInputs(rep *Report, four []results.Record) {
+func batchedInputs(rep *Report, four []record.Record) {
 	rungs := ladder(4)
 	var faster, slower votes
 	for _, p := range points(four) {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		if e := timesAsFast(find(four, rungs[4].label, here), find(four, rungs[5].label, here)); e.known() {
 			faster.add(atLeast(1).holds(e))
 			slower.add(atMost(1).holds(e))
@@ -121,7 +121,7 @@ func batchedInputs(rep *Report, four []results.Record) {
 }
 
 // depthClaim compares the throughput of four layers with that of one.
-func depthClaim(rep *Report, four, one []results.Record, on Target) {
+func depthClaim(rep *Report, four, one []record.Record, on Target) {
 	const claim = "in some cases, four layers have twice the throughput of one"
 	v, most := depth(four, one, ladder(4)[6].label, ladder(1)[6].label)
 	if !most.known() {
@@ -136,29 +136,29 @@ func depthClaim(rep *Report, four, one []results.Record, on Target) {
 
 // ladderFigures draws the stages over the grid and, on a GPU, the last one beside graphs and cuDNN,
 // which the paper did not have.
-func (rep *Report) ladderFigures(four []results.Record, on Target) {
+func (rep *Report) ladderFigures(four []record.Record, on Target) {
 	rungs := ladder(4)
-	stage := func(r results.Record) bool {
+	stage := func(r record.Record) bool {
 		return slices.ContainsFunc(rungs, func(s rung) bool { return s.label == r.Impl.Label })
 	}
-	fig, err := plots.Lines(slices.DeleteFunc(slices.Clone(four), func(r results.Record) bool { return !stage(r) }),
+	fig, err := plots.Lines(slices.DeleteFunc(slices.Clone(four), func(r record.Record) bool { return !stage(r) }),
 		plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Appleyard Figure 1: forward, LSTM, four layers"})
 	rep.add("appleyard-fig1", fig, err)
 	if on.GPU {
-		fig, err := plots.Lines(fastestForms(slices.DeleteFunc(slices.Clone(four), func(r results.Record) bool { return stage(r) && r.Impl.Label != rungs[len(rungs)-1].label })),
+		fig, err := plots.Lines(fastestForms(slices.DeleteFunc(slices.Clone(four), func(r record.Record) bool { return stage(r) && r.Impl.Label != rungs[len(rungs)-1].label })),
 			plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Appleyard Figure 1: the last stage, without and with a graph, and cuDNN"})
 		rep.add("appleyard-fig1-cudnn", fig, err)
 	}
 }
 
 // gains adds the claim and the finding about the minibatch at which the ladder gains most.
-func gains(rep *Report, four []results.Record, on Target) {
+func gains(rep *Report, four []record.Record, on Target) {
 	const claim, paper = "the ladder gains most at minibatch 64", 64
 	rungs := ladder(4)
 	byBatch := map[int][]estimate{}
 	var batches []int
 	for _, p := range points(four) {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		if e := timesAsFast(find(four, rungs[0].label, here), find(four, rungs[len(rungs)-1].label, here)); e.known() {
 			if byBatch[p.Batch] == nil {
 				batches = append(batches, p.Batch)
@@ -198,8 +198,8 @@ func gains(rep *Report, four []results.Record, on Target) {
 }
 
 // layers keeps the records of networks of n layers.
-func layers(recs []results.Record, n int) []results.Record {
-	var out []results.Record
+func layers(recs []record.Record, n int) []record.Record {
+	var out []record.Record
 	for _, r := range recs {
 		if r.Point.Layers == n {
 			out = append(out, r)
@@ -232,7 +232,7 @@ var appleyardWeightGrad = Experiment{
 			spec("per step", "cudnnstyle", at(1)), spec("after", "cudnnstyle", at(0)),
 		}}}
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		t := &table.Table{
 			Title: "Training, LSTM: one product per weight matrix after the propagation versus one per step",
@@ -243,7 +243,7 @@ var appleyardWeightGrad = Experiment{
 		}
 		var gains []estimate
 		for _, p := range points(recs) {
-			here := func(q results.Point) bool { return q == p }
+			here := func(q record.Point) bool { return q == p }
 			a, b := find(recs, "per step", here), find(recs, "after", here)
 			if a == nil || b == nil {
 				continue

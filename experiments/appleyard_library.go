@@ -6,7 +6,7 @@ import (
 
 	"rnnbench/plots"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/grid"
 )
 
@@ -26,8 +26,8 @@ func libraryLadder(layers int) []grid.Spec {
 // libraryStage returns the record of a stage at p with every product by the vendor's library; nil: there is
 // none. Early stages have no other kernels for their products, so the settings that choose the library are
 // declined there. Their own record serves if it shows that the library made every product.
-func libraryStage(recs []results.Record, label string, p results.Point) *results.Record {
-	here := func(q results.Point) bool { return q == p }
+func libraryStage(recs []record.Record, label string, p record.Point) *record.Record {
+	here := func(q record.Point) bool { return q == p }
 	if r := find(recs, byCuBLAS(label), here); r != nil {
 		return r
 	}
@@ -38,7 +38,7 @@ func libraryStage(recs []results.Record, label string, p results.Point) *results
 }
 
 // allByLibrary reports whether the vendor's library made all products of r's problem, in single precision.
-func allByLibrary(r *results.Record) bool {
+func allByLibrary(r *record.Record) bool {
 	var flops int64
 	for _, k := range r.Kernels {
 		var rows, cols, depth int64
@@ -53,7 +53,7 @@ func allByLibrary(r *results.Record) bool {
 }
 
 // libraryFigure draws the ladder by the vendor's library alone, where it was measured.
-func libraryFigure(rep *Report, recs []results.Record, p results.Point, on Target) {
+func libraryFigure(rep *Report, recs []record.Record, p record.Point, on Target) {
 	if libraryTimes(recs, p) == 0 {
 		return
 	}
@@ -70,7 +70,7 @@ func libraryFigure(rep *Report, recs []results.Record, p results.Point, on Targe
 
 // addLibrary adds the columns of the ladder by the vendor's library, where it was
 // measured.
-func addLibrary(t *table.Table, recs []results.Record, p results.Point, rungs []rung) {
+func addLibrary(t *table.Table, recs []record.Record, p record.Point, rungs []rung) {
 	if libraryTimes(recs, p) == 0 {
 		return
 	}
@@ -90,7 +90,7 @@ func addLibrary(t *table.Table, recs []results.Record, p results.Point, rungs []
 
 // libraryTimes returns the speed-up of the whole ladder with the vendor's products; 0 if not
 // measured.
-func libraryTimes(recs []results.Record, p results.Point) float64 {
+func libraryTimes(recs []record.Record, p record.Point) float64 {
 	rungs := ladder(p.Layers)
 	a, b := libraryStage(recs, rungs[0].label, p), libraryStage(recs, rungs[len(rungs)-1].label, p)
 	if a == nil || b == nil {

@@ -10,7 +10,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/grid"
 )
 
@@ -25,7 +25,7 @@ const (
 
 // byAuto returns parts that measure points by auto, by the techniques that it chooses among and by
 // the target's rivals. On a GPU the techniques run as graphs, with the vendor's library beside them.
-func byAuto(all []results.Point, on Target) []Part {
+func byAuto(all []record.Point, on Target) []Part {
 	auto, products, persistent := spec(autoName, autoName, nil), spec("cudnnstyle", "cudnnstyle", nil), spec("persistent", "persistent", nil)
 	specs := []grid.Spec{auto, products, persistent}
 	if on.GPU {
@@ -39,9 +39,9 @@ func byAuto(all []results.Point, on Target) []Part {
 
 // An autoLayer is a layer with what auto chose, beside the fastest of rnnbench's techniques and of each rival.
 type autoLayer struct {
-	auto, best *results.Record
-	twin       *results.Record   // auto's choice, measured under its own name; nil: not measured
-	rivals     []*results.Record // nil: not measured
+	auto, best *record.Record
+	twin       *record.Record   // auto's choice, measured under its own name; nil: not measured
+	rivals     []*record.Record // nil: not measured
 }
 
 // behind returns auto's time over that of the fastest technique. Auto's choice is often measured
@@ -74,7 +74,7 @@ func (l autoLayer) closest() (least float64, known bool) {
 }
 
 // autoRivals returns the rivals that have records: the vendor's library, and a target's rivals.
-func autoRivals(recs []results.Record, on Target) (all []versus) {
+func autoRivals(recs []record.Record, on Target) (all []versus) {
 	if forms := vendorsOf(recs); len(forms) > 0 {
 		all = append(all, versus{long: "cuDNN's fastest algorithm", short: "cuDNN", labels: forms})
 	}
@@ -87,12 +87,12 @@ func autoRivals(recs []results.Record, on Target) (all []versus) {
 }
 
 // autoLayers returns the layers that auto has a time of, and the number of those without.
-func autoLayers(recs []results.Record, rivals []versus) (all []autoLayer, without int) {
+func autoLayers(recs []record.Record, rivals []versus) (all []autoLayer, without int) {
 	own := slices.DeleteFunc(labels(recs), func(l string) bool {
 		return slices.ContainsFunc(rivals, func(v versus) bool { return slices.Contains(v.labels, l) })
 	})
 	for _, p := range points(recs) {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		l := autoLayer{auto: find(recs, autoName, here), best: fastest(recs, own, here)}
 		if l.auto == nil {
 			without++
@@ -108,11 +108,11 @@ func autoLayers(recs []results.Record, rivals []versus) (all []autoLayer, withou
 }
 
 // twinOf returns the record under another of labels with r's technique and settings, or nil.
-func twinOf(r *results.Record, recs []results.Record, labels []string) *results.Record {
+func twinOf(r *record.Record, recs []record.Record, labels []string) *record.Record {
 	alike := *r
 	alike.Impl.Choice = nil
 	for _, l := range labels {
-		x := find(recs, l, func(p results.Point) bool { return p == r.Point })
+		x := find(recs, l, func(p record.Point) bool { return p == r.Point })
 		if l != r.Impl.Label && x != nil && x.Key() == alike.Key() {
 			return x
 		}
@@ -121,7 +121,7 @@ func twinOf(r *results.Record, recs []results.Record, labels []string) *results.
 }
 
 // reportAuto says how far auto is from the fastest technique and from rivals, and lists the worst layers.
-func reportAuto(recs []results.Record, on Target, name, title string, worst int) (*Report, error) {
+func reportAuto(recs []record.Record, on Target, name, title string, worst int) (*Report, error) {
 	rivals := autoRivals(recs, on)
 	all, without := autoLayers(recs, rivals)
 	if len(all) == 0 {
@@ -134,8 +134,8 @@ func reportAuto(recs []results.Record, on Target, name, title string, worst int)
 	ch := &plots.Chart{Title: title + ": speed-up over auto", Subtitle: on.Name,
 		Notes: []string{"Ratios of medians, one mark per layer; above 1, auto is slower. Layers also differ in depth, minibatch, time steps, precision and pass."},
 		X:     plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over auto", Scale: plots.Log, Format: times}}
-	layerMarks(ch, drawn, slices.DeleteFunc(labels(drawn), func(l string) bool { return l == autoName }), func(p results.Point) float64 {
-		if r := find(recs, autoName, func(q results.Point) bool { return q == p }); r != nil {
+	layerMarks(ch, drawn, slices.DeleteFunc(labels(drawn), func(l string) bool { return l == autoName }), func(p record.Point) float64 {
+		if r := find(recs, autoName, func(q record.Point) bool { return q == p }); r != nil {
 			return r.Seconds()
 		}
 		return 0
@@ -207,13 +207,13 @@ func sumOfAuto(all []autoLayer, rivals []versus, title string) *table.Table {
 	}
 	for _, kind := range []struct {
 		name string
-		of   func(results.Point) bool
+		of   func(record.Point) bool
 	}{
-		{"all", func(results.Point) bool { return true }},
-		{"forward", func(p results.Point) bool { return p.Pass == "forward" }},
-		{"training", func(p results.Point) bool { return p.Pass == "train" }},
-		{"fp32", func(p results.Point) bool { return p.Precision == "fp32" }},
-		{"16 bits", func(p results.Point) bool { return p.Precision != "fp32" }},
+		{"all", func(record.Point) bool { return true }},
+		{"forward", func(p record.Point) bool { return p.Pass == "forward" }},
+		{"training", func(p record.Point) bool { return p.Pass == "train" }},
+		{"fp32", func(p record.Point) bool { return p.Precision == "fp32" }},
+		{"16 bits", func(p record.Point) bool { return p.Precision != "fp32" }},
 	} {
 		some := slices.DeleteFunc(slices.Clone(all), func(l autoLayer) bool { return !kind.of(l.auto.Point) })
 		if len(some) == 0 {
@@ -279,7 +279,7 @@ func worstOfAuto(all []autoLayer, rivals []versus, most int) *table.Table {
 }
 
 // chosen returns auto's choice, as --impl takes it.
-func chosen(r *results.Record) string {
+func chosen(r *record.Record) string {
 	if c := r.Impl.Choice; c != nil && c.Impl != "" {
 		return c.Impl
 	}

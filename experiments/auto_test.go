@@ -7,7 +7,7 @@ import (
 
 	"rnnbench/experiments"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 )
 
@@ -17,7 +17,7 @@ func TestRandomLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	draw := func(s experiments.Size, on experiments.Target, seed uint64) (all []results.Point) {
+	draw := func(s experiments.Size, on experiments.Target, seed uint64) (all []record.Point) {
 		on.Seed = seed
 		for _, part := range e.Parts(s, on) {
 			all = append(all, part.Points...)
@@ -72,7 +72,7 @@ func TestSeedOfRecords(t *testing.T) {
 	for i := range recs {
 		recs[i].Mode.Seed, recs[i].Device = 77, "cuda-synthetic"
 	}
-	d := results.Device{Key: "cuda-synthetic", Name: "synthetic"}
+	d := record.Device{Key: "cuda-synthetic", Name: "synthetic"}
 	rep, err := e.On(d, recs)
 	if err != nil {
 		t.Fatal(err)
@@ -95,24 +95,24 @@ func TestReportAuto(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := func(hidden int, label, name string, k knob.Params, seconds float64) results.Record {
+	newRecord := func(hidden int, label, name string, k knob.Params, seconds float64) record.Record {
 		lo, hi := 0.99*seconds, 1.01*seconds
-		r := results.Record{Point: results.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Batch: 1, Steps: 10, Layers: 1, Precision: "fp32"}, Device: "cuda-synthetic",
-			Status: results.OK, Impl: results.Impl{Name: name, Label: label, Knobs: k}, Stats: &results.Stats{N: 6, Median: seconds, Lo: &lo, Hi: &hi}}
+		r := record.Record{Point: record.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Batch: 1, Steps: 10, Layers: 1, Precision: "fp32"}, Device: "cuda-synthetic",
+			Status: record.OK, Impl: record.Impl{Name: name, Label: label, Knobs: k}, Stats: &record.Stats{N: 6, Median: seconds, Lo: &lo, Hi: &hi}}
 		if label == "auto" {
-			r.Impl.Choice = &results.Choice{By: "auto", Match: "predicted", Impl: name + ":" + k.String()}
+			r.Impl.Choice = &record.Choice{By: "auto", Match: "predicted", Impl: name + ":" + k.String()}
 		}
 		return r
 	}
 	graph := knob.Params{"graph": 1}
-	recs := []results.Record{
-		record(64, "auto", "persistent", graph, 2), record(64, "cudnnstyle", "cudnnstyle", graph, 4), record(64, "persistent", "persistent", graph, 1.5),
-		record(64, "cudnn", "cudnn", graph, 8), record(64, "cudnn static", "cudnn", knob.Params{"algorithm": 1, "graph": 1}, 6), record(64, "pytorch", "pytorch", nil, 20),
-		record(96, "auto", "cudnnstyle", graph, 3), record(96, "cudnnstyle", "cudnnstyle", graph, 3.3), record(96, "persistent", "persistent", graph, 1.5), record(96, "cudnn", "cudnn", graph, 2.7),
-		record(128, "auto", "persistent", graph, 1), record(128, "cudnnstyle", "cudnnstyle", graph, 1.5), record(128, "pytorch", "pytorch", nil, 5),
-		record(160, "persistent", "persistent", graph, 1),
+	recs := []record.Record{
+		newRecord(64, "auto", "persistent", graph, 2), newRecord(64, "cudnnstyle", "cudnnstyle", graph, 4), newRecord(64, "persistent", "persistent", graph, 1.5),
+		newRecord(64, "cudnn", "cudnn", graph, 8), newRecord(64, "cudnn static", "cudnn", knob.Params{"algorithm": 1, "graph": 1}, 6), newRecord(64, "pytorch", "pytorch", nil, 20),
+		newRecord(96, "auto", "cudnnstyle", graph, 3), newRecord(96, "cudnnstyle", "cudnnstyle", graph, 3.3), newRecord(96, "persistent", "persistent", graph, 1.5), newRecord(96, "cudnn", "cudnn", graph, 2.7),
+		newRecord(128, "auto", "persistent", graph, 1), newRecord(128, "cudnnstyle", "cudnnstyle", graph, 1.5), newRecord(128, "pytorch", "pytorch", nil, 5),
+		newRecord(160, "persistent", "persistent", graph, 1),
 	}
-	recs[6].Floor = &results.Floor{Bound: "exchange", Share: 0.4}
+	recs[6].Floor = &record.Floor{Bound: "exchange", Share: 0.4}
 	rep, err := e.Report(recs, gpu)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 	"rnnbench/experiments"
 	"rnnbench/plots"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/cell"
 )
 
@@ -79,7 +79,7 @@ func TestPlain(t *testing.T) {
 	if s := about(report(t, "cudnn-fp32", all, gpu), words); !strings.Contains(s, "as fast as cuDNN's fastest algorithm") {
 		t.Errorf("%q", s)
 	}
-	old := slices.DeleteFunc(slices.Clone(all), func(r results.Record) bool { return strings.HasSuffix(r.Impl.Label, "plain FMA") })
+	old := slices.DeleteFunc(slices.Clone(all), func(r record.Record) bool { return strings.HasSuffix(r.Impl.Label, "plain FMA") })
 	if s := about(report(t, "cudnn-fp32", old, gpu), words); s != "" {
 		t.Errorf("without such records: %q", s)
 	}
@@ -94,7 +94,7 @@ func TestBarrierAlone(t *testing.T) {
 	}
 	recs := synthetic(e, gpu)
 	claim := func(facts map[string]string) experiments.Claim {
-		rep, err := e.On(results.Device{Key: "cuda-synthetic", Facts: facts}, recs)
+		rep, err := e.On(record.Device{Key: "cuda-synthetic", Facts: facts}, recs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,16 +114,16 @@ func TestBarrierAlone(t *testing.T) {
 
 // TestLongBeatsMany: one long sequence is compared with many short ones if both were measured.
 func TestLongBeatsMany(t *testing.T) {
-	record := func(label, cell string, steps, batch int, seconds float64) results.Record {
+	newRecord := func(label, cell string, steps, batch int, seconds float64) record.Record {
 		lo, hi := 0.99*seconds, 1.01*seconds
-		return results.Record{Status: results.OK, Device: "cuda-synthetic", Impl: results.Impl{Name: "scan", Label: label}, Stats: &results.Stats{N: 6, Median: seconds, Lo: &lo, Hi: &hi},
-			Point: results.Point{Cell: cell, Pass: "train", Layers: 2, Steps: steps, Batch: batch, Precision: "fp32"}}
+		return record.Record{Status: record.OK, Device: "cuda-synthetic", Impl: record.Impl{Name: "scan", Label: label}, Stats: &record.Stats{N: 6, Median: seconds, Lo: &lo, Hi: &hi},
+			Point: record.Point{Cell: cell, Pass: "train", Layers: 2, Steps: steps, Batch: batch, Precision: "fp32"}}
 	}
-	scan, lstm := record("LS-LSTM, scan", "ls-lstm", 8192, 1, 8.192e-3), record("LSTM", "lstm", 256, 256, 131.072e-3)
+	scan, lstm := newRecord("LS-LSTM, scan", "ls-lstm", 8192, 1, 8.192e-3), newRecord("LSTM", "lstm", 256, 256, 131.072e-3)
 	for _, c := range []struct {
-		recs []results.Record
+		recs []record.Record
 		want experiments.Outcome
-	}{{[]results.Record{scan, lstm}, experiments.Agrees}, {[]results.Record{scan}, experiments.Unmeasured}} {
+	}{{[]record.Record{scan, lstm}, experiments.Agrees}, {[]record.Record{scan}, experiments.Unmeasured}} {
 		rep := report(t, "martin-fig1", c.recs, gpu)
 		i := slices.IndexFunc(rep.Claims, func(c experiments.Claim) bool { return strings.Contains(c.Paper, "8192 events") })
 		if i < 0 || rep.Claims[i].Outcome != c.want {
@@ -140,7 +140,7 @@ func TestBarrierNamesKernels(t *testing.T) {
 		if r.Impl.Label != "product and cell per step" {
 			continue
 		}
-		recs[i].Kernels = []results.Kernel{{Name: "once", Launches: 1}, {Name: "product", Launches: r.Point.Steps}}
+		recs[i].Kernels = []record.Kernel{{Name: "once", Launches: 1}, {Name: "product", Launches: r.Point.Steps}}
 		if r.Point == largest {
 			recs[i].Stats.Median /= 1000
 			recs[i].Kernels[1].Name = "narrow"

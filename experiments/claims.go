@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"rnnbench/plots"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // An Outcome says how a measurement compares with what a paper found.
@@ -134,9 +134,9 @@ func (t Target) agree(a answer, cause, openness string) string {
 
 // reduced reports whether all recs are of the quick size, and that is smaller than the paper's.
 // Points that are in no plan count as those of an earlier quick plan.
-func (e Experiment) reduced(recs []results.Record, on Target) bool {
-	of := func(size Size) map[results.Point]bool {
-		set := map[results.Point]bool{}
+func (e Experiment) reduced(recs []record.Record, on Target) bool {
+	of := func(size Size) map[record.Point]bool {
+		set := map[record.Point]bool{}
 		for _, part := range e.parts(size, on) {
 			for _, p := range part.Points {
 				set[p] = true
@@ -146,8 +146,8 @@ func (e Experiment) reduced(recs []results.Record, on Target) bool {
 	}
 	full, quick := of(Full), of(Quick)
 	measured := points(recs)
-	all := func(set map[results.Point]bool, in bool) bool {
-		return !slices.ContainsFunc(measured, func(p results.Point) bool { return set[p] != in })
+	all := func(set map[record.Point]bool, in bool) bool {
+		return !slices.ContainsFunc(measured, func(p record.Point) bool { return set[p] != in })
 	}
 	if len(measured) == 0 || len(full) == 0 {
 		return false

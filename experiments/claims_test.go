@@ -9,7 +9,7 @@ import (
 
 	"rnnbench/experiments"
 	"rnnbench/plots"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestClaims: every experiment says what the paper found and what was measured of it. A difference
@@ -47,7 +47,7 @@ func TestReduced(t *testing.T) {
 			continue
 		}
 		recs := synthetic(e, cpu)
-		d := results.Device{Key: "cpu-synthetic-2t", Facts: map[string]string{"rival pytorch": "2.11.0+cu130 graph=0,1", "rival mine": "1"}}
+		d := record.Device{Key: "cpu-synthetic-2t", Facts: map[string]string{"rival pytorch": "2.11.0+cu130 graph=0,1", "rival mine": "1"}}
 		rep, err := e.On(d, recs)
 		if err != nil {
 			t.Fatal(err)
@@ -89,12 +89,12 @@ func TestFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var recs []results.Record
+	var recs []record.Record
 	for _, r := range synthetic(e, cpu) {
 		r.Point = e.Parts(experiments.Full, cpu)[0].Points[0]
 		recs = append(recs, r)
 	}
-	rep, err := e.On(results.Device{Key: "cpu-synthetic-2t"}, recs)
+	rep, err := e.On(record.Device{Key: "cpu-synthetic-2t"}, recs)
 	if err != nil || rep.Reduced || !slices.ContainsFunc(rep.Claims, func(c experiments.Claim) bool { return c.Outcome != experiments.Reduced }) {
 		t.Errorf("reduced is %t, claims %+v, %v", rep.Reduced, rep.Claims, err)
 	}
@@ -129,7 +129,7 @@ func TestAlgorithmsAlike(t *testing.T) {
 	for i := range recs {
 		s := *recs[i].Stats
 		s.Median = 1e-3
-		recs[i].Stats, recs[i].Verify = &s, &results.Verify{Error: 1e-3, OK: true}
+		recs[i].Stats, recs[i].Verify = &s, &record.Verify{Error: 1e-3, OK: true}
 	}
 	const words = "whichever is requested"
 	if about(report(t, "cudnn-bf16", recs, gpu), words) == "" {
@@ -137,7 +137,7 @@ func TestAlgorithmsAlike(t *testing.T) {
 	}
 	for i := range recs {
 		if recs[i].Impl.Label == "cudnn static" {
-			recs[i].Verify = &results.Verify{Error: 2e-3, OK: true}
+			recs[i].Verify = &record.Verify{Error: 2e-3, OK: true}
 		}
 	}
 	if s := about(report(t, "cudnn-bf16", recs, gpu), words); s != "" {
@@ -153,7 +153,7 @@ func TestLibraryLadder(t *testing.T) {
 		t.Errorf("%q", s)
 	}
 	// A GPU declines the settings of the first four stages, which have no kernels but the library's.
-	declined := slices.DeleteFunc(slices.Clone(all), func(r results.Record) bool {
+	declined := slices.DeleteFunc(slices.Clone(all), func(r record.Record) bool {
 		return strings.HasSuffix(r.Impl.Label, ", cuBLAS") && r.Impl.Label < "4"
 	})
 	if s := about(report(t, "appleyard-table1", declined, gpu), "cuBLAS"); !strings.Contains(s, "was not measured") {
@@ -162,7 +162,7 @@ func TestLibraryLadder(t *testing.T) {
 	library := "library"
 	for i, r := range declined {
 		config := fmt.Sprintf("%d×2048×512 of fp32", r.Work.Flops/(2*2048*512))
-		declined[i].Kernels = []results.Kernel{{Name: "product", Variant: &library, Config: &config, Launches: 1}}
+		declined[i].Kernels = []record.Kernel{{Name: "product", Variant: &library, Config: &config, Launches: 1}}
 	}
 	if s := about(report(t, "appleyard-table1", declined, gpu), "with every product by cuBLAS"); !strings.Contains(s, "the whole ladder gains ") {
 		t.Errorf("of stages whose products are the library's: %q", s)
@@ -173,7 +173,7 @@ func TestLibraryLadder(t *testing.T) {
 	if s := about(report(t, "appleyard-table1", declined, gpu), "cuBLAS"); !strings.Contains(s, "was not measured") {
 		t.Errorf("of stages whose products are partly the library's: %q", s)
 	}
-	old := slices.DeleteFunc(slices.Clone(all), func(r results.Record) bool { return strings.Contains(r.Impl.Label, ", cuBLAS") })
+	old := slices.DeleteFunc(slices.Clone(all), func(r record.Record) bool { return strings.Contains(r.Impl.Label, ", cuBLAS") })
 	if s := about(report(t, "appleyard-table1", old, gpu), "cuBLAS"); !strings.Contains(s, "was not measured") {
 		t.Errorf("%q", s)
 	}

@@ -1,7 +1,7 @@
 package experiments
 
 import (
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 var deepbench16bit = Experiment{
@@ -9,7 +9,7 @@ var deepbench16bit = Experiment{
 	Source: "DeepBench, code/kernels/rnn_problems.h: training, inference on a server and on a phone",
 	Guests: true,
 	Parts: func(s Size, on Target) []Part {
-		var all []results.Point
+		var all []record.Point
 		for _, precision := range []string{"bf16", "fp16"} {
 			for _, p := range deepbenchLayers(s) {
 				p.Precision = precision
@@ -18,7 +18,7 @@ var deepbench16bit = Experiment{
 		}
 		return byAuto(all, on)
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		return reportAuto(recs, on, "deepbench-16bit", "DeepBench in 16 bits", 20)
 	},
 }

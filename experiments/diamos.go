@@ -9,15 +9,15 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
 
 // diamosLayer returns the layer of Diamos et al. (2016): one gate, 1152 units. The paper ran it on a
 // TitanX of 6.144 TFLOP/s.
-func diamosLayer(s Size) results.Point {
-	p := results.Point{Cell: "rnn-relu", Pass: "forward", Hidden: 1152, Input: 1152, Batch: 4, Steps: 100, Layers: 1, Precision: "fp32"}
+func diamosLayer(s Size) record.Point {
+	p := record.Point{Cell: "rnn-relu", Pass: "forward", Hidden: 1152, Input: 1152, Batch: 4, Steps: 100, Layers: 1, Precision: "fp32"}
 	if s == Quick {
 		p.Hidden, p.Input, p.Steps = 512, 512, 50
 	}
@@ -52,7 +52,7 @@ func byLibrary(label string, s grid.Spec) grid.Spec {
 }
 
 // rate returns a record's throughput as a cell and in FLOP/s: a dash and NaN if r is nil.
-func rate(r *results.Record) (table.Cell, float64) {
+func rate(r *record.Record) (table.Cell, float64) {
 	if r == nil {
 		return missing(), math.NaN()
 	}
@@ -65,7 +65,7 @@ var diamosFig4 = Experiment{
 	Unlike: "rates include the input product",
 	Parts: func(s Size, on Target) []Part {
 		p := diamosLayer(s)
-		var pts []results.Point
+		var pts []record.Point
 		for steps := 1; steps <= 256; steps *= 2 {
 			q := p
 			q.Steps = steps
@@ -74,7 +74,7 @@ var diamosFig4 = Experiment{
 		// Weights are arranged in each pass: that is what a start costs.
 		return []Part{{pts, on.beside([]grid.Spec{persistentSpec("persistent", 1), gemmSpec("cudnnstyle", 1)}, vendors()...)}}
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		t := &table.Table{Columns: []table.Column{
 			{Name: "T", Key: "steps", Right: true}, {Name: "persistent", Key: "persistent_flops_per_s", Right: true},
@@ -82,7 +82,7 @@ var diamosFig4 = Experiment{
 		}}
 		var most float64
 		for _, r := range recs {
-			if r.Impl.Label == "persistent" && r.Status == results.OK {
+			if r.Impl.Label == "persistent" && r.Status == record.OK {
 				most = max(most, r.FLOPS())
 			}
 		}
@@ -90,10 +90,10 @@ var diamosFig4 = Experiment{
 			return nil, fmt.Errorf("experiments: no records of the persistent technique")
 		}
 		half, nine := 0, 0
-		var runs []*results.Record // of the persistent layer, by steps
-		var best, at32 *results.Record
+		var runs []*record.Record // of the persistent layer, by steps
+		var best, at32 *record.Record
 		for _, p := range points(recs) {
-			here := func(q results.Point) bool { return q == p }
+			here := func(q record.Point) bool { return q == p }
 			r := find(recs, "persistent", here)
 			if r != nil {
 				runs = append(runs, r)
@@ -135,8 +135,8 @@ var diamosFig4 = Experiment{
 
 // startUp returns a sentence on what a run takes besides its steps, by the difference of its two
 // longest runs. It is empty if they do not show it.
-func startUp(runs []*results.Record) string {
-	slices.SortFunc(runs, func(a, b *results.Record) int { return a.Point.Steps - b.Point.Steps })
+func startUp(runs []*record.Record) string {
+	slices.SortFunc(runs, func(a, b *record.Record) int { return a.Point.Steps - b.Point.Steps })
 	if len(runs) < 2 {
 		return ""
 	}

@@ -7,7 +7,7 @@ import (
 	"rnnbench/impl"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // memoryScale divides the units and the steps of quick stacks. So their layers and their memory
@@ -31,8 +31,8 @@ func (u utterance) of(s Size) utterance {
 }
 
 // point returns the training of a stack of that many layers.
-func (u utterance) point(layers int) results.Point {
-	return results.Point{Cell: "rnn-relu", Pass: "train", Hidden: u.hidden, Input: u.hidden, Layers: layers, Batch: u.batch, Steps: u.steps, Precision: "fp32"}
+func (u utterance) point(layers int) record.Point {
+	return record.Point{Cell: "rnn-relu", Pass: "train", Hidden: u.hidden, Input: u.hidden, Layers: layers, Batch: u.batch, Steps: u.steps, Precision: "fp32"}
 }
 
 // A trainedStack is a stack that is to train in the limit.
@@ -72,8 +72,8 @@ var deepStacksOnce = map[Size]func() []trainedStack{
 // memoryParts returns two layers at both minibatches by every technique, and the deepest stacks.
 func memoryParts(s Size, on Target) []Part {
 	us := utterances()
-	pair := []results.Point{us[2].of(s).point(pairOf), us[3].of(s).point(pairOf)}
-	var deep []results.Point
+	pair := []record.Point{us[2].of(s).point(pairOf), us[3].of(s).point(pairOf)}
+	var deep []record.Point
 	for _, x := range deepStacksOnce[s]() {
 		if x.layers > 0 {
 			deep = append(deep, x.point(x.layers))
@@ -87,7 +87,7 @@ func memoryParts(s Size, on Target) []Part {
 }
 
 // reportAllocated compares the memory of stacks that really trained with the arithmetic.
-func reportAllocated(r *Report, recs []results.Record, on Target) {
+func reportAllocated(r *Report, recs []record.Record, on Target) {
 	limit := Full.limit()
 	if on.Reduced {
 		limit = Quick.limit()
@@ -102,7 +102,7 @@ func reportAllocated(r *Report, recs []results.Record, on Target) {
 	}
 	for _, p := range points(recs) {
 		for _, label := range labels(recs) {
-			x := find(recs, label, func(q results.Point) bool { return q == p })
+			x := find(recs, label, func(q record.Point) bool { return q == p })
 			if x == nil || x.Work.Memory == 0 {
 				continue
 			}
@@ -119,19 +119,19 @@ func reportAllocated(r *Report, recs []results.Record, on Target) {
 }
 
 // stackWeights are the weights of a stack of one-gate layers.
-func stackWeights(p results.Point) float64 {
+func stackWeights(p record.Point) float64 {
 	return 2 * float64(p.Layers) * float64(p.Hidden) * float64(p.Hidden)
 }
 
 // allocatedClaims compares what the paper says of memory with what was allocated.
-func allocatedClaims(r *Report, recs []results.Record, on Target, limit float64) {
+func allocatedClaims(r *Report, recs []record.Record, on Target, limit float64) {
 	pairClaim(r, recs, on)
 	const twelve = "12 times as many parameters train on the same hardware"
-	deep := map[int]*results.Record{}
+	deep := map[int]*record.Record{}
 	for _, s := range []Size{Full, Quick} {
 		for _, x := range deepStacksOnce[s]() {
 			p := x.point(x.layers)
-			if rec := find(recs, "persistent", func(q results.Point) bool { return q == p }); rec != nil && x.utterance.hidden == utterances()[4].of(s).hidden {
+			if rec := find(recs, "persistent", func(q record.Point) bool { return q == p }); rec != nil && x.utterance.hidden == utterances()[4].of(s).hidden {
 				deep[x.batch] = rec
 			}
 		}
@@ -152,11 +152,11 @@ func allocatedClaims(r *Report, recs []results.Record, on Target, limit float64)
 }
 
 // pairClaim compares the memory of the same layers at two minibatches.
-func pairClaim(r *Report, recs []results.Record, on Target) {
+func pairClaim(r *Report, recs []record.Record, on Target) {
 	const sixteen = "minibatch 4 in place of 64 takes 16 times less activation memory"
 	us := utterances()
-	pair := func(u utterance) *results.Record {
-		return find(recs, "persistent", func(p results.Point) bool {
+	pair := func(u utterance) *record.Record {
+		return find(recs, "persistent", func(p record.Point) bool {
 			return p == u.of(Full).point(pairOf) || p == u.of(Quick).point(pairOf)
 		})
 	}

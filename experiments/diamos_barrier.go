@@ -9,7 +9,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -41,7 +41,7 @@ func exchangeSpecs() (all []grid.Spec) {
 
 // relabelled returns recs with the barrier's label as readers see it. Records keep the label under
 // which they were measured.
-func relabelled(recs []results.Record) []results.Record {
+func relabelled(recs []record.Record) []record.Record {
 	recs = slices.Clone(recs)
 	for i := range recs {
 		if recs[i].Impl.Label == barrierStep {
@@ -62,7 +62,7 @@ var diamosBarrier = Experiment{
 		if s == Quick {
 			hidden, p.Steps = hidden[:5], 128
 		}
-		var pts []results.Point
+		var pts []record.Point
 		for _, h := range hidden {
 			q := p
 			q.Hidden = h
@@ -75,16 +75,16 @@ var diamosBarrier = Experiment{
 		if s == Full {
 			paper := p
 			paper.Batch = 4
-			parts = append(parts, Part{[]results.Point{paper}, specs})
+			parts = append(parts, Part{[]record.Point{paper}, specs})
 			if on.GPU {
-				parts = append(parts, Part{[]results.Point{p}, exchangeSpecs()})
+				parts = append(parts, Part{[]record.Point{p}, exchangeSpecs()})
 			}
 		}
 		return parts
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep := &Report{}
-		sweep := where(recs, func(p results.Point) bool { return p.Batch == 1 && p.Hidden != diamosLayer(Full).Hidden })
+		sweep := where(recs, func(p record.Point) bool { return p.Batch == 1 && p.Hidden != diamosLayer(Full).Hidden })
 		if err := barrierSweep(rep, sweep, on); err != nil {
 			return nil, err
 		}
@@ -93,11 +93,11 @@ var diamosBarrier = Experiment{
 		launchClaim(rep, recs, on)
 		return rep, nil
 	},
-	Model: func(rep *Report, _ []results.Record, here *model.Machine) { measuredBarrier(rep, here) },
+	Model: func(rep *Report, _ []record.Record, here *model.Machine) { measuredBarrier(rep, here) },
 }
 
 // barrierSweep adds the table and figure of steps over layer sizes, one sequence.
-func barrierSweep(r *Report, recs []results.Record, on Target) error {
+func barrierSweep(r *Report, recs []record.Record, on Target) error {
 	columns := []struct{ label, name, key string }{
 		{barrierStep, "barrier", "meeting"}, {operationStep, "operation", "operation"}, {operationGraph, "operation, graph", "operation_graph"},
 		{productStep, "product and cell", "products"}, {productGraph, "product and cell, graph", "products_graph"},
@@ -113,10 +113,10 @@ func barrierSweep(r *Report, recs []results.Record, on Target) error {
 		t.Columns = append(t.Columns, column(c.name+" ×", c.key+"_ratio"))
 	}
 	var ratios, jumps []string // jumps: sizes at which more units take less time
-	var last *results.Record
+	var last *record.Record
 	for _, p := range points(recs) {
-		at := func(label string) *results.Record {
-			return find(recs, label, func(q results.Point) bool { return q == p })
+		at := func(label string) *record.Record {
+			return find(recs, label, func(q record.Point) bool { return q == p })
 		}
 		row := []table.Cell{table.Int(p.Hidden)}
 		for _, c := range columns {
@@ -159,8 +159,8 @@ func barrierSweep(r *Report, recs []results.Record, on Target) error {
 }
 
 // launchesPerStep counts the launches of a step of a technique; 0: not known.
-func launchesPerStep(recs []results.Record, label string) (n int) {
-	r := find(recs, label, func(results.Point) bool { return true })
+func launchesPerStep(recs []record.Record, label string) (n int) {
+	r := find(recs, label, func(record.Point) bool { return true })
 	if r == nil {
 		return 0
 	}
@@ -171,9 +171,9 @@ func launchesPerStep(recs []results.Record, label string) (n int) {
 }
 
 // otherKernels says which kernels each step of product and cell launches at two sizes.
-func otherKernels(recs []results.Record, small, large int) string {
+func otherKernels(recs []record.Record, small, large int) string {
 	at := func(hidden int) string {
-		r := find(recs, productStep, func(p results.Point) bool { return p.Hidden == hidden })
+		r := find(recs, productStep, func(p record.Point) bool { return p.Hidden == hidden })
 		var names []string
 		for _, k := range r.Kernels {
 			if k.Launches >= r.Point.Steps {

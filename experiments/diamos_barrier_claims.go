@@ -7,7 +7,7 @@ import (
 	"rnnbench/model"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // What the paper says of barriers and launches, sections 1 and 4.3.
@@ -48,8 +48,8 @@ func barrierAsSuch(r *Report, on Target) {
 }
 
 // launchClaim compares what launches add to the paper's step with its math at the peak.
-func launchClaim(r *Report, recs []results.Record, on Target) {
-	x := find(recs, productStep, func(p results.Point) bool {
+func launchClaim(r *Report, recs []record.Record, on Target) {
+	x := find(recs, productStep, func(p record.Point) bool {
 		return on.Reduced || p.Hidden == diamosLayer(Full).Hidden && p.Batch == 4
 	})
 	if x == nil || mathOf(x) == 0 {
@@ -63,7 +63,7 @@ func launchClaim(r *Report, recs []results.Record, on Target) {
 		e.lo, e.hi = *lo/steps/least-1, *hi/steps/least-1
 	}
 	here := fmt.Sprintf("a step of a launched product and cell of %d units takes %s, and its math at the peak %s: the rest is %s the math", x.Point.Hidden, quantity.SI(step(x), "s"), quantity.SI(least, "s"), e.times())
-	if y := find(recs, productGraph, func(p results.Point) bool { return p == x.Point }); y != nil {
+	if y := find(recs, productGraph, func(p record.Point) bool { return p == x.Point }); y != nil {
 		here += fmt.Sprintf("; as a graph the step takes %s", quantity.SI(step(y), "s"))
 	}
 	why := "dispatching an operation to CPU workers is not a kernel launch"
@@ -74,12 +74,12 @@ func launchClaim(r *Report, recs []results.Record, on Target) {
 }
 
 // exchanges adds the table of steps whose blocks exchange states over parts of a GPU.
-func exchanges(r *Report, recs []results.Record) {
+func exchanges(r *Report, recs []record.Record) {
 	t := &table.Table{Title: "Time of one step of 1152 units, one sequence, by the blocks that exchange states",
 		Columns: []table.Column{column("Blocks", "blocks"), column("step", "step_s"), column("±", "ci_percent")},
 		Notes:   []string{"a group of blocks holds the layer, and its blocks exchange all states at each step; fewer blocks hold more weights each"}}
 	for _, n := range exchangeGroups() {
-		x := find(recs, exchangeOver(n), func(results.Point) bool { return true })
+		x := find(recs, exchangeOver(n), func(record.Point) bool { return true })
 		if x == nil {
 			continue
 		}

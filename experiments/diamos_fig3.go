@@ -7,7 +7,7 @@ import (
 
 	"rnnbench/plots"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -18,7 +18,7 @@ import (
 const narrowInput = 16
 
 // narrowed are points with that input.
-func narrowed(points []results.Point) []results.Point {
+func narrowed(points []record.Point) []record.Point {
 	for i := range points {
 		points[i].Input = narrowInput
 	}
@@ -60,10 +60,10 @@ var diamosFig3 = Experiment{
 			{narrowed(product(p, []int{large(s)}, batch)), wide},
 		}
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep := &Report{}
-		whole := fig3Of(where(recs, func(p results.Point) bool { return p.Input == p.Hidden }))
-		alone := fig3Of(where(recs, func(p results.Point) bool { return p.Input != p.Hidden }))
+		whole := fig3Of(where(recs, func(p record.Point) bool { return p.Input == p.Hidden }))
+		alone := fig3Of(where(recs, func(p record.Point) bool { return p.Input != p.Hidden }))
 		if whole.hidden == 0 && alone.hidden == 0 {
 			return nil, fmt.Errorf("experiments: no records of the persistent technique")
 		}
@@ -96,14 +96,14 @@ const (
 var paperOver = map[int]float64{4: paperPersistent / paperProducts4, 64: paperPersistent / paperProducts64}
 
 // A fig3Row is a minibatch with its records; nil: missing. Each is of the fastest form.
-type fig3Row struct{ persistent, products, large, library, vendor *results.Record }
+type fig3Row struct{ persistent, products, large, library, vendor *record.Record }
 
 // over is how many times as fast the persistent layer is as rnnbench's products.
 func (f fig3Row) over() estimate { return timesAsFast(f.products, f.persistent) }
 
 // rival returns the products that the paper's are like: a library's. Where none were measured, they
 // are rnnbench's own.
-func (f fig3Row) rival() (r *results.Record, name string) {
+func (f fig3Row) rival() (r *record.Record, name string) {
 	if f.library != nil {
 		return f.library, "cuBLAS"
 	}
@@ -112,25 +112,25 @@ func (f fig3Row) rival() (r *results.Record, name string) {
 
 // A fig3 is the figure with the input product, or with hardly any.
 type fig3 struct {
-	recs   []results.Record
+	recs   []record.Record
 	hidden int // units of the persistent layer; 0: there is none
 	at     map[int]fig3Row
 	order  []int // minibatches with a persistent layer
 	top    int   // minibatch with the persistent layer's highest throughput
 }
 
-func fig3Of(recs []results.Record) fig3 {
+func fig3Of(recs []record.Record) fig3 {
 	f := fig3{recs: recs, at: map[int]fig3Row{}}
 	most := 0.0
 	for _, p := range points(recs) {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		r := fastest(recs, persistentForms(), here)
 		if r == nil {
 			continue
 		}
 		f.hidden = p.Hidden
 		f.order = append(f.order, p.Batch)
-		f.at[p.Batch] = fig3Row{r, fastest(recs, productForms(), here), find(recs, largeLayer, func(q results.Point) bool { return q.Batch == p.Batch }),
+		f.at[p.Batch] = fig3Row{r, fastest(recs, productForms(), here), find(recs, largeLayer, func(q record.Point) bool { return q.Batch == p.Batch }),
 			fastest(recs, libraryForms(), here), fastest(recs, vendorLabels(), here)}
 		if v := r.FLOPS(); v > most {
 			most, f.top = v, p.Batch
@@ -155,7 +155,7 @@ func (f fig3) show(rep *Report, on Target, name, what string) {
 	}
 	for _, b := range f.order {
 		r := f.at[b]
-		times := func(rival *results.Record) table.Cell { return number(timesAsFast(rival, r.persistent).at, "%.2f") }
+		times := func(rival *record.Record) table.Cell { return number(timesAsFast(rival, r.persistent).at, "%.2f") }
 		persistent, _ := rate(r.persistent)
 		products, _ := rate(r.products)
 		wide, _ := rate(r.large)
@@ -212,10 +212,10 @@ func (f fig3) tensorFinding() string {
 		return ""
 	}
 	s := fmt.Sprintf("At minibatch 64, the fastest form of the persistent layer is %s as fast as that of rnnbench's products.", e.times())
-	simt := slices.ContainsFunc(row.persistent.Kernels, func(k results.Kernel) bool { return k.Variant != nil && *k.Variant == "simt" })
-	switch tried := find(f.recs, onTensorCores, func(p results.Point) bool { return p == row.persistent.Point }); {
+	simt := slices.ContainsFunc(row.persistent.Kernels, func(k record.Kernel) bool { return k.Variant != nil && *k.Variant == "simt" })
+	switch tried := find(f.recs, onTensorCores, func(p record.Point) bool { return p == row.persistent.Point }); {
 	case !simt || tried != nil:
-	case slices.ContainsFunc(f.recs, func(r results.Record) bool { return r.Impl.Label == onTensorCores }):
+	case slices.ContainsFunc(f.recs, func(r record.Record) bool { return r.Impl.Label == onTensorCores }):
 		s += " The form on tensor cores has no result there."
 	default:
 		s += " It ran without tensor cores, since states of rnn-relu may outgrow halves. These records lack the form that asks for tensor cores, so this is not the technique at its best."

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // fig3Claims compares what the paper says of Figure 3 with f.
@@ -52,10 +52,10 @@ func fig3Claims(r *Report, on Target, f fig3) {
 }
 
 // step is the time of a step of r in seconds, start-up included.
-func step(r *results.Record) float64 { return r.Seconds() / float64(r.Point.Steps) }
+func step(r *record.Record) float64 { return r.Seconds() / float64(r.Point.Steps) }
 
 // mathOf is what the arithmetic of a step of r would take at the peak, in seconds; 0: unknown.
-func mathOf(r *results.Record) float64 {
+func mathOf(r *record.Record) float64 {
 	peak := r.PeakFLOPS()
 	if peak == 0 {
 		return 0
@@ -64,7 +64,7 @@ func mathOf(r *results.Record) float64 {
 }
 
 // latencyCause says how little of a step of r is arithmetic; "" if that is most of it.
-func latencyCause(r *results.Record) string {
+func latencyCause(r *record.Record) string {
 	math := mathOf(r)
 	if math == 0 || math > step(r)/2 {
 		return ""
@@ -74,7 +74,7 @@ func latencyCause(r *results.Record) string {
 
 // fewerTimes says why the factor at minibatch 4 is not the paper's: how much faster than in the paper
 // the steps of both are, and what the steps of products take at more sequences.
-func (f fig3) fewerTimes(rival *results.Record, name string, on Target) string {
+func (f fig3) fewerTimes(rival *record.Record, name string, on Target) string {
 	if !on.GPU {
 		return "launches cost little here: an operation starts in a fraction of a microsecond"
 	}
@@ -96,13 +96,13 @@ func (f fig3) fewerTimes(rival *results.Record, name string, on Target) string {
 }
 
 // formAt returns the record of one form of the layer at a minibatch; nil: there is none.
-func formAt(f fig3, label string, batch int) *results.Record {
-	return find(f.recs, label, func(p results.Point) bool { return p.Batch == batch && p.Hidden == f.hidden })
+func formAt(f fig3, label string, batch int) *record.Record {
+	return find(f.recs, label, func(p record.Point) bool { return p.Batch == batch && p.Hidden == f.hidden })
 }
 
 // shares says which part of the peak both reach at minibatch 64, beside the paper's; "" if the peak is
 // not known.
-func shares(persistent, rival *results.Record, name string) string {
+func shares(persistent, rival *record.Record, name string) string {
 	peak := persistent.PeakFLOPS()
 	if peak == 0 {
 		return ""

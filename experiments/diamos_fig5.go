@@ -8,7 +8,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
 )
@@ -32,8 +32,8 @@ func fig5Counts() (n []int) {
 
 // fig5Point returns the training of the stack on batch sequences, over the paper's average utterance
 // of 350 steps. The quick one has an eighth of the units.
-func fig5Point(size Size, batch int) results.Point {
-	p := results.Point{Cell: "rnn-relu", Pass: "train", Hidden: 1152, Layers: 48, Batch: batch, Steps: 350, Precision: "fp32"}
+func fig5Point(size Size, batch int) record.Point {
+	p := record.Point{Cell: "rnn-relu", Pass: "train", Hidden: 1152, Layers: 48, Batch: batch, Steps: 350, Precision: "fp32"}
 	if size == Quick {
 		p.Hidden, p.Steps = 1152/8, 20
 	}
@@ -50,7 +50,7 @@ var diamosFig5 = Experiment{
 	Source: "Diamos et al. 2016, Figure 5 and section 5.1.3",
 	Unlike: "one device's part is measured, and sums over devices are computed; the 48 recurrent layers without the other 13",
 	Parts: func(size Size, on Target) []Part {
-		var list []results.Point
+		var list []record.Point
 		for _, b := range fig5Batches() {
 			list = append(list, fig5Point(size, b))
 		}
@@ -58,7 +58,7 @@ var diamosFig5 = Experiment{
 		return []Part{{list, on.beside(specs, byLibrary("cudnnstyle, cuBLAS", gemmSpec("", 1)))}}
 	},
 	Trainings: fig5Replicas,
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		fig5Paper(rep)
 		all := scalings(recs)
@@ -81,8 +81,8 @@ var diamosFig5 = Experiment{
 // A scaling holds one technique's runs of parts of the minibatch on one device.
 type scaling struct {
 	label string
-	point results.Point           // of the parts, except for the batch
-	runs  map[int]*results.Record // by sequences
+	point record.Point           // of the parts, except for the batch
+	runs  map[int]*record.Record // by sequences
 }
 
 // tells reports whether enough parts were measured to say how the technique scales: those of 128
@@ -104,12 +104,12 @@ func (s scaling) beyond() bool {
 
 // scalings returns the techniques of recs whose parts tell how they scale, in order of appearance:
 // at the full size or, if recs have none there, at the quick size.
-func scalings(recs []results.Record) (all []scaling) {
+func scalings(recs []record.Record) (all []scaling) {
 	for _, size := range []Size{Full, Quick} {
 		for _, label := range labels(recs) {
-			s := scaling{label, fig5Point(size, fig5Minibatch), map[int]*results.Record{}}
+			s := scaling{label, fig5Point(size, fig5Minibatch), map[int]*record.Record{}}
 			for _, b := range fig5Batches() {
-				if r := find(recs, label, func(p results.Point) bool { return p == fig5Point(size, b) }); r != nil {
+				if r := find(recs, label, func(p record.Point) bool { return p == fig5Point(size, b) }); r != nil {
 					s.runs[b] = r
 				}
 			}
@@ -165,7 +165,7 @@ func (s scaling) rate(n int) float64 {
 }
 
 // best is the run with the highest throughput.
-func (s scaling) best() (r *results.Record) {
+func (s scaling) best() (r *record.Record) {
 	for _, b := range fig5Batches() {
 		if x := s.runs[b]; x != nil && (r == nil || x.FLOPS() > r.FLOPS()) {
 			r = x

@@ -8,7 +8,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // backwardShare is the part of an iteration that its backward pass takes: of three equal
@@ -17,7 +17,7 @@ const backwardShare = 2.0 / 3
 
 // layerBytes returns the bytes of one layer's gradients: of input and recurrent weights and of
 // biases.
-func layerBytes(p results.Point) float64 {
+func layerBytes(p record.Point) float64 {
 	h := float64(p.Hidden)
 	return 4 * (2*h*h + 2*h)
 }
@@ -75,7 +75,7 @@ func fig5Paper(r *Report) {
 }
 
 // reportFig5Model draws the curve over devices that the links of this machine join.
-func reportFig5Model(rep *Report, recs []results.Record, here *model.Machine) {
+func reportFig5Model(rep *Report, recs []record.Record, here *model.Machine) {
 	all := scalings(recs)
 	if len(all) == 0 {
 		return // the report says so
@@ -164,7 +164,7 @@ func fig5Curve(r *Report, t *table.Table, here *model.Machine, s scaling) plots.
 }
 
 // replicaSeries are the measured replicas of this machine.
-func replicaSeries(recs []results.Record) plots.Series {
+func replicaSeries(recs []record.Record) plots.Series {
 	s := plots.Series{Label: "persistent, replicas measured", Like: "persistent", Scatter: true}
 	for _, n := range replicaCounts(Target{GPU: true}) {
 		if rec := replicasRun(recs, n); rec != nil {

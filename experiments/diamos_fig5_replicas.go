@@ -6,7 +6,7 @@ import (
 
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/grid"
 )
 
@@ -41,7 +41,7 @@ func fig5Replicas(size Size, on Target) (all []Training) {
 	p.Input, p.OneHot, p.Output = fig5Symbols+2, true, fig5Symbols+1
 	for _, n := range replicaCounts(on) {
 		specs := []grid.Spec{persistentSpec(replicasLabel(n), 1)}
-		all = append(all, Training{Part{[]results.Point{p}, specs}, results.TrainingPlan{
+		all = append(all, Training{Part{[]record.Point{p}, specs}, record.TrainingPlan{
 			Data: fmt.Sprintf("copy:delay=2:length=2:symbols=%d", fig5Symbols), Optimizer: "sgd:lr=0.001", Iterations: fig5Records * fig5Every, Every: fig5Every, Replicas: n,
 		}})
 	}
@@ -49,20 +49,20 @@ func fig5Replicas(size Size, on Target) (all []Training) {
 }
 
 // replicasRun is the training by n replicas with the samples after its first record; nil: there is none.
-func replicasRun(recs []results.Record, n int) *results.Record {
-	last := find(recs, replicasLabel(n), func(p results.Point) bool { return p.Batch == fig5Shared })
+func replicasRun(recs []record.Record, n int) *record.Record {
+	last := find(recs, replicasLabel(n), func(p record.Point) bool { return p.Batch == fig5Shared })
 	if last == nil || last.Training == nil {
 		return nil
 	}
-	timed := slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool {
-		return r.Status != results.OK || r.Training == nil || r.Training.Iterations <= fig5Every
+	timed := slices.DeleteFunc(slices.Clone(recs), func(r record.Record) bool {
+		return r.Status != record.OK || r.Training == nil || r.Training.Iterations <= fig5Every
 	})
-	whole := results.WholeTraining(*last, timed)
+	whole := record.WholeTraining(*last, timed)
 	return &whole
 }
 
 // fig5Measured compares training by replicas of this machine with training by one.
-func fig5Measured(r *Report, recs []results.Record, on Target) {
+func fig5Measured(r *Report, recs []record.Record, on Target) {
 	each := on.say("its part of the cores", "a GPU")
 	t := &table.Table{
 		Title: fmt.Sprintf("Training by replicas of this machine, minibatch %d", fig5Shared),
@@ -75,7 +75,7 @@ func fig5Measured(r *Report, recs []results.Record, on Target) {
 			"iteration: includes feeding and the update of weights; median after the first three iterations",
 		},
 	}
-	var one, most *results.Record
+	var one, most *record.Record
 	count := 0
 	for _, n := range replicaCounts(on) {
 		rec := replicasRun(recs, n)

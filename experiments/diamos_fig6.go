@@ -13,7 +13,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/cell"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/search"
@@ -40,7 +40,7 @@ var diamosFig6 = Experiment{
 			return nil
 		}
 		// A narrow input leaves the recurrent product alone in a step.
-		p := results.Point{Pass: "forward", Input: 16, Layers: 1, Steps: 1000, Precision: "fp32"}
+		p := record.Point{Pass: "forward", Input: 16, Layers: 1, Steps: 1000, Precision: "fp32"}
 		hidden := []int{128, 256, 512, 768, 1024, 1536, 2048}
 		if s == Quick {
 			p.Steps, hidden = 200, []int{128, 256, 512, 1024}
@@ -56,7 +56,7 @@ var diamosFig6 = Experiment{
 		}
 		return parts
 	},
-	Report: func([]results.Record, Target) (*Report, error) {
+	Report: func([]record.Record, Target) (*Report, error) {
 		m, err := model.Load("titanx")
 		if err != nil {
 			return nil, err
@@ -288,7 +288,7 @@ func designFindings(rep *Report, all []design, near float64) {
 
 // reportPredicted sets the steps of the persistent technique on this machine
 // beside what the model predicts of them.
-func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
+func reportPredicted(rep *Report, recs []record.Record, here *model.Machine) {
 	t := &table.Table{
 		Title: "Step time on " + here.Name + ", predicted and measured",
 		Columns: []table.Column{
@@ -309,7 +309,7 @@ func reportPredicted(rep *Report, recs []results.Record, here *model.Machine) {
 	counts := map[string]int{}
 	panels := map[int]*plots.Panel{}
 	for _, p := range points(recs) {
-		rec := find(recs, "persistent", func(q results.Point) bool { return q == p })
+		rec := find(recs, "persistent", func(q record.Point) bool { return q == p })
 		s, err := predictedStep(here, p, rec)
 		if err != nil {
 			rep.Findings = append(rep.Findings, fmt.Sprintf("%v: %v", p, err))
@@ -374,7 +374,7 @@ func fittedTo(here *model.Machine) string {
 }
 
 // predictedFigure draws the panels of a report on predictions, a panel a minibatch.
-func (rep *Report) predictedFigure(recs []results.Record, here *model.Machine, panels map[int]*plots.Panel) {
+func (rep *Report) predictedFigure(recs []record.Record, here *model.Machine, panels map[int]*plots.Panel) {
 	fig := &plots.Chart{Title: "Step time of persistent layers, predicted and measured", Subtitle: here.Name,
 		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Time of one step (s)", Scale: plots.Log,
 			Format: quantity.Measure{Unit: "s"}.Tick},

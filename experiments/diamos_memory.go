@@ -10,7 +10,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 )
@@ -73,7 +73,7 @@ var diamosMemory = Experiment{
 	Source: "Diamos et al. 2016, sections 4.4 and 6; the authors' blog post, 2.1 and 3.1",
 	Unlike: "stacks of recurrent layers alone, which keep what this program's schedules keep",
 	Parts:  memoryParts,
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		all := countings()
 		rep.Tables = append(rep.Tables, memoryTable(all))
@@ -184,7 +184,7 @@ func layersWord(n int) string {
 }
 
 // memoryClaims compares the paper's numbers with its own arithmetic, and with stacks that trained.
-func memoryClaims(r *Report, all []counting, recs []results.Record, on Target) {
+func memoryClaims(r *Report, all []counting, recs []record.Record, on Target) {
 	us := utterances()
 	a, _ := us[0].arithmetic()
 	computed(r, "215 MB of activations: 1200 units, minibatch 64, 700 steps", "by the paper's arithmetic, "+quantity.SI(a, "B"), !differ(a, us[0].activations), "")
@@ -208,13 +208,13 @@ func memoryClaims(r *Report, all []counting, recs []results.Record, on Target) {
 
 // trainedDeepest adds a claim on the deepest stack of u's layers that trained in the limit, by the technique
 // that needs the fewest bytes; counted is what the paper's arithmetic gives. false: none trained.
-func trainedDeepest(r *Report, recs []results.Record, on Target, paper string, u utterance, counted int, agrees func(layers float64) bool) bool {
-	var best *results.Record
-	perLayer := func(x *results.Record) float64 { return float64(x.Work.Memory) / float64(x.Point.Layers) }
+func trainedDeepest(r *Report, recs []record.Record, on Target, paper string, u utterance, counted int, agrees func(layers float64) bool) bool {
+	var best *record.Record
+	perLayer := func(x *record.Record) float64 { return float64(x.Work.Memory) / float64(x.Point.Layers) }
 	for i := range recs {
 		x := &recs[i]
 		same := x.Point.Hidden == u.hidden && x.Point.Batch == u.batch && x.Point.Steps == u.steps
-		if same && x.Status == results.OK && x.Work.Memory > 0 && (best == nil || perLayer(x) < perLayer(best)) {
+		if same && x.Status == record.OK && x.Work.Memory > 0 && (best == nil || perLayer(x) < perLayer(best)) {
 			best = x
 		}
 	}
@@ -231,7 +231,7 @@ func trainedDeepest(r *Report, recs []results.Record, on Target, paper string, u
 
 // memoryFigure draws what stacks of the longest utterances take: lines are computed, and marks of the
 // techniques are what their device allocated.
-func memoryFigure(all []counting, recs []results.Record) plots.Figure {
+func memoryFigure(all []counting, recs []record.Record) plots.Figure {
 	ch := &plots.Chart{Title: "Training memory of stacks on utterances of 3000 steps", Subtitle: "one-gate layers, single precision",
 		X: plots.Axis{Title: "Layers", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Memory (B)", Scale: plots.Log}}
 	for n := 1; n <= 256; n *= 2 {
@@ -254,7 +254,7 @@ func memoryFigure(all []counting, recs []results.Record) plots.Figure {
 		for _, label := range labels(recs) {
 			marks := plots.Series{Label: label + ", allocated", Like: label, Scatter: true}
 			for _, p := range points(recs) {
-				x := find(recs, label, func(q results.Point) bool { return q == p })
+				x := find(recs, label, func(q record.Point) bool { return q == p })
 				if x != nil && x.Work.Memory > 0 && p.Hidden == us[i].hidden && p.Batch == us[i].batch && p.Steps == us[i].steps {
 					marks.Points = append(marks.Points, plots.Point{X: float64(p.Layers), Y: float64(x.Work.Memory)})
 				}

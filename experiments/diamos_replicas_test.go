@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // replicaRecords are the records of one replica and of two, whose iterations take so many seconds, and
 // five times as long before the first record.
-func replicaRecords(t *testing.T, on experiments.Target, one, two float64) (recs []results.Record) {
+func replicaRecords(t *testing.T, on experiments.Target, one, two float64) (recs []record.Record) {
 	e, err := experiments.Lookup("diamos-fig5")
 	if err != nil {
 		t.Fatal(err)
@@ -30,8 +30,8 @@ func replicaRecords(t *testing.T, on experiments.Target, one, two float64) (recs
 				wall *= 5
 			}
 			r.Seq, r.Stats = len(recs)+1, stats(wall)
-			r.Samples = &results.Samples{Iters: []int{x.Plan.Every}, Wall: []float64{wall}, Device: []float64{}, Clock: []float64{}}
-			r.Training = &results.Training{Iterations: (i + 1) * x.Plan.Every, Replicas: x.Plan.Replicas}
+			r.Samples = &record.Samples{Iters: []int{x.Plan.Every}, Wall: []float64{wall}, Device: []float64{}, Clock: []float64{}}
+			r.Training = &record.Training{Iterations: (i + 1) * x.Plan.Every, Replicas: x.Plan.Replicas}
 			recs = append(recs, r)
 		}
 	}
@@ -65,7 +65,7 @@ func TestReplicasVerdict(t *testing.T) {
 			t.Errorf("two parts of the cores take %v of the time: %q", two, s)
 		}
 	}
-	old := slices.DeleteFunc(replicaRecords(t, gpu, 1, 0.55), func(r results.Record) bool { return r.Training.Iterations > 6 })
+	old := slices.DeleteFunc(replicaRecords(t, gpu, 1, 0.55), func(r record.Record) bool { return r.Training.Iterations > 6 })
 	if got := outcomes(report(t, "diamos-fig5", old, gpu), claim); !slices.Equal(got, []experiments.Outcome{experiments.CannotTell}) {
 		t.Errorf("of one time each: %v", got)
 	}

@@ -9,7 +9,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/grid"
 )
 
@@ -49,8 +49,8 @@ func (s stack) printed() table.Cell {
 // point is the training of s: at minibatch 4, which the paper's kernels make
 // efficient, and over its average utterance of 350 steps. The quick one has an
 // eighth of the units.
-func (s stack) point(size Size) results.Point {
-	p := results.Point{Cell: "rnn-relu", Pass: "train", Hidden: s.hidden, Input: s.hidden, Layers: s.layers, Batch: 4, Steps: 350, Precision: "fp32"}
+func (s stack) point(size Size) record.Point {
+	p := record.Point{Cell: "rnn-relu", Pass: "train", Hidden: s.hidden, Input: s.hidden, Layers: s.layers, Batch: 4, Steps: 350, Precision: "fp32"}
 	if size == Quick {
 		p.Hidden /= 8
 		p.Input, p.Steps = p.Hidden, 20
@@ -63,7 +63,7 @@ var diamosSpeech = Experiment{
 	Source: "Diamos et al. 2016, Tables 1, 2 and 3 and Figure 8",
 	Unlike: "throughput of the recurrent stacks alone, 48 of 61 layers in Figure 7: no skip connections, batch normalisation, convolutions, CTC or momentum; the data are private",
 	Parts: func(size Size, on Target) []Part {
-		var list []results.Point
+		var list []record.Point
 		for _, s := range stacks() {
 			list = append(list, s.point(size))
 		}
@@ -71,7 +71,7 @@ var diamosSpeech = Experiment{
 		specs := []grid.Spec{spec("naive", "naive", nil), spec("cudnnstyle", "cudnnstyle", ladder[len(ladder)-2].knobs)}
 		return []Part{{list, on.beside(append(specs, persistentSpecs()...), append([]grid.Spec{graphed("cudnnstyle, graph", specs[1])}, gridForms(size)...)...)}}
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		reportWordErrors(rep)
 		parameterClaim(rep)
@@ -118,7 +118,7 @@ func parameterClaim(r *Report) {
 }
 
 // reportStacks sets the throughput of the stacks side by side.
-func reportStacks(rep *Report, recs []results.Record, on Target) {
+func reportStacks(rep *Report, recs []record.Record, on Target) {
 	t := stacksTable()
 	recs = fastestForms(recs)
 	ch := &plots.Chart{Title: "Diamos Tables 2 and 3: training throughput of deep stacks", Subtitle: on.Name,
@@ -127,8 +127,8 @@ func reportStacks(rep *Report, recs []results.Record, on Target) {
 	if on.Reduced {
 		ch.Notes[0] += " Quick runs have one eighth of the units."
 	}
-	var failed []*results.Record
-	gains := map[results.Point]map[string]estimate{} // of each technique over naive, by stack
+	var failed []*record.Record
+	gains := map[record.Point]map[string]estimate{} // of each technique over naive, by stack
 	var names []string
 	for _, n := range []int{2, 3} {
 		panel := plots.Panel{Title: map[int]string{2: "Table 2: constant parameters, narrower layers", 3: "Table 3: constant units, more parameters"}[n]}
@@ -141,7 +141,7 @@ func reportStacks(rep *Report, recs []results.Record, on Target) {
 			ch.X.Places = append(ch.X.Places, float64(s.layers))
 			for _, size := range []Size{Full, Quick} {
 				p := s.point(size)
-				here := func(q results.Point) bool { return q == p }
+				here := func(q record.Point) bool { return q == p }
 				base := find(recs, "naive", here)
 				for _, label := range labels(recs) {
 					r, bad := find(recs, label, here), broken(recs, label, here)
@@ -196,7 +196,7 @@ func reportStacks(rep *Report, recs []results.Record, on Target) {
 
 // stackGains compares the techniques over the stacks that all of them trained, so that each mean is of
 // the same stacks.
-func stackGains(r *Report, stacks []results.Point, names []string, gains map[results.Point]map[string]estimate) {
+func stackGains(r *Report, stacks []record.Point, names []string, gains map[record.Point]map[string]estimate) {
 	lists := map[string][]estimate{}
 	common := 0
 	for _, p := range stacks {
@@ -221,13 +221,13 @@ func stackGains(r *Report, stacks []results.Point, names []string, gains map[res
 }
 
 // stackChecks says over how many steps the answers of each technique were checked; "" if none was.
-func stackChecks(recs []results.Record) string {
+func stackChecks(recs []record.Record) string {
 	var words []string
 	for _, label := range labels(recs) {
 		least, most := math.MaxInt, 0
 		for i := range recs {
 			x := &recs[i]
-			if x.Impl.Label == label && x.Status == results.OK && x.Verify != nil {
+			if x.Impl.Label == label && x.Status == record.OK && x.Verify != nil {
 				least, most = min(least, x.Verify.Steps), max(most, x.Verify.Steps)
 			}
 		}
@@ -259,7 +259,7 @@ func stacksTable() *table.Table {
 }
 
 // row is a line of stacksTable; up is the speed-up over naive.
-func (s stack) row(r *results.Record, up float64) []table.Cell {
+func (s stack) row(r *record.Record, up float64) []table.Cell {
 	p := r.Point
 	return []table.Cell{table.Text(fmt.Sprintf("Table %d", s.table)), table.Int(p.Layers), table.Int(p.Hidden),
 		table.Number(s.parameters(), quantity.SI(s.parameters(), "")), s.printed(), table.Text(r.Impl.Label),
@@ -268,7 +268,7 @@ func (s stack) row(r *results.Record, up float64) []table.Cell {
 }
 
 // labels lists the techniques of recs in order of appearance.
-func labels(recs []results.Record) []string {
+func labels(recs []record.Record) []string {
 	var list []string
 	for _, r := range recs {
 		if l := r.Impl.Label; !slices.Contains(list, l) {

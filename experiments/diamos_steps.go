@@ -4,14 +4,14 @@ import (
 	"slices"
 
 	"rnnbench/model"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/tuner"
 )
 
 // predictedStep predicts the step that p measures, with its input product. The layer is divided as
 // by the kernel of rec, if that is known, else into a band of rows for each worker.
-func predictedStep(m *model.Machine, p results.Point, rec *results.Record) (model.Step, error) {
+func predictedStep(m *model.Machine, p record.Point, rec *record.Record) (model.Step, error) {
 	problem, err := tuner.Problem(p)
 	if err != nil {
 		return model.Step{}, err
@@ -30,7 +30,7 @@ func predictedStep(m *model.Machine, p results.Point, rec *results.Record) (mode
 }
 
 // dividedStep is the step of w alone.
-func dividedStep(m *model.Machine, w model.Work, rec *results.Record) (model.Step, error) {
+func dividedStep(m *model.Machine, w model.Work, rec *record.Record) (model.Step, error) {
 	if rec != nil && m.GPU != nil {
 		for _, k := range rec.Kernels {
 			if g, ok := tuner.GroupOf(k); ok {
@@ -58,10 +58,10 @@ func overestimated(s model.Step, seconds float64) string {
 }
 
 // deviationCause returns what the record shows of why a step is not as predicted.
-func deviationCause(rec *results.Record, s model.Step, ratio float64) string {
+func deviationCause(rec *record.Record, s model.Step, ratio float64) string {
 	half, known := rec.Stats.HalfWidth()
 	switch {
-	case slices.Contains(rec.Warnings, results.WarnBimodal) || slices.Contains(rec.Warnings, results.WarnDrift):
+	case slices.Contains(rec.Warnings, record.WarnBimodal) || slices.Contains(rec.Warnings, record.WarnDrift):
 		return "samples drift or are bimodal"
 	case known && half > 0.1:
 		return "the interval of the median is wider than ±10 %"

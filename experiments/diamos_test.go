@@ -6,18 +6,18 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestBaseIsNotThePart: without passes of more than 32 sequences, the part of each of 16 devices would
 // be compared with itself. With them, one claim a technique is answered, of the library's products.
 func TestBaseIsNotThePart(t *testing.T) {
 	for _, c := range []struct {
-		leave func(results.Record) bool
+		leave func(record.Record) bool
 		none  bool
 	}{
-		{func(r results.Record) bool { return r.Point.Batch > 32 && !strings.Contains(r.Impl.Label, "replica") }, true},
-		{func(results.Record) bool { return false }, false},
+		{func(r record.Record) bool { return r.Point.Batch > 32 && !strings.Contains(r.Impl.Label, "replica") }, true},
+		{func(record.Record) bool { return false }, false},
 	} {
 		rep := reportWithout(t, "diamos-fig5", c.leave)
 		for _, words := range []string{"products scale well", "persistent kernels scale"} {
@@ -37,10 +37,10 @@ func TestFormsOfFigure3(t *testing.T) {
 	simt := "simt"
 	for i, r := range recs {
 		if r.Impl.Label == "persistent" {
-			recs[i].Kernels = []results.Kernel{{Name: "k", Variant: &simt, Launches: 1}}
+			recs[i].Kernels = []record.Kernel{{Name: "k", Variant: &simt, Launches: 1}}
 		}
 	}
-	at64 := func(recs []results.Record) string {
+	at64 := func(recs []record.Record) string {
 		return about(report(t, "diamos-fig3", recs, gpu), "At minibatch 64")
 	}
 	if s := at64(faster(without(recs, form), "persistent", 9)); !strings.Contains(s, "not the technique at its best") {
@@ -62,11 +62,11 @@ func TestTrainedIsMeasured(t *testing.T) {
 	if got := outcomes(report(t, "diamos-memory", nil, gpu), hundred); !slices.Equal(got, []experiments.Outcome{experiments.ComputedDiffers}) {
 		t.Errorf("without records: %v", got)
 	}
-	p := results.Point{Cell: "rnn-relu", Pass: "train", Hidden: 1152, Input: 1152, Layers: 42, Batch: 4, Steps: 3000, Precision: "fp32"}
+	p := record.Point{Cell: "rnn-relu", Pass: "train", Hidden: 1152, Input: 1152, Layers: 42, Batch: 4, Steps: 3000, Precision: "fp32"}
 	for memory, want := range map[int64]experiments.Outcome{12_390_000_000: experiments.Differs, 4_900_000_000: experiments.Agrees} {
-		r := results.Record{Status: results.OK, Device: "cuda-synthetic", Impl: results.Impl{Name: "persistent", Label: "persistent"}, Point: p,
-			Stats: &results.Stats{N: 6, Median: 1}, Work: results.Work{Memory: memory}}
-		if got := outcomes(report(t, "diamos-memory", []results.Record{r}, gpu), hundred); !slices.Equal(got, []experiments.Outcome{want}) {
+		r := record.Record{Status: record.OK, Device: "cuda-synthetic", Impl: record.Impl{Name: "persistent", Label: "persistent"}, Point: p,
+			Stats: &record.Stats{N: 6, Median: 1}, Work: record.Work{Memory: memory}}
+		if got := outcomes(report(t, "diamos-memory", []record.Record{r}, gpu), hundred); !slices.Equal(got, []experiments.Outcome{want}) {
 			t.Errorf("42 layers in %d bytes: %v, want %s", memory, got, want)
 		}
 	}
@@ -76,7 +76,7 @@ func TestTrainedIsMeasured(t *testing.T) {
 func TestSameStacks(t *testing.T) {
 	recs := planned(t, "diamos-speech", gpu)
 	one := recs[0].Point
-	recs = slices.DeleteFunc(recs, func(r results.Record) bool { return r.Impl.Label == "persistent" && r.Point == one })
+	recs = slices.DeleteFunc(recs, func(r record.Record) bool { return r.Impl.Label == "persistent" && r.Point == one })
 	rep := report(t, "diamos-speech", recs, gpu)
 	n := 0
 	for _, s := range rep.Findings {

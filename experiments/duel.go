@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A duel holds how many times as fast rnnbench is as a rival, at several points.
 type duel []estimate
 
 // beside adds a point; what is missing adds nothing.
-func (d *duel) beside(rival, own *results.Record) {
+func (d *duel) beside(rival, own *record.Record) {
 	if e := timesAsFast(rival, own); e.known() {
 		*d = append(*d, e)
 	}
@@ -52,7 +52,7 @@ func (d duel) full(rival, things string) string {
 
 // leader returns the fastest of several labels at a point, and whether it is clear that all others
 // there are slower. It is nil if none is ok.
-func leader(recs []results.Record, labels []string, at func(results.Point) bool) (best *results.Record, alone bool) {
+func leader(recs []record.Record, labels []string, at func(record.Point) bool) (best *record.Record, alone bool) {
 	best = fastest(recs, labels, at)
 	if best == nil {
 		return nil, false
@@ -72,7 +72,7 @@ type score struct {
 	total int
 }
 
-func (s *score) add(best *results.Record, clear bool) {
+func (s *score) add(best *record.Record, clear bool) {
 	if s.won == nil {
 		s.won = map[string]int{}
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestDuel: a mean has its interval, and a point that is within its interval is neither faster nor slower.
@@ -24,12 +24,12 @@ func TestDuel(t *testing.T) {
 
 // TestLeader: a technique leads where no other may be as fast.
 func TestLeader(t *testing.T) {
-	of := func(label string, at float64) results.Record {
+	of := func(label string, at float64) record.Record {
 		lo, hi := 0.99*at, 1.01*at
-		return results.Record{Status: results.OK, Impl: results.Impl{Label: label}, Stats: &results.Stats{Median: at, Lo: &lo, Hi: &hi}}
+		return record.Record{Status: record.OK, Impl: record.Impl{Label: label}, Stats: &record.Stats{Median: at, Lo: &lo, Hi: &hi}}
 	}
-	all := func(results.Point) bool { return true }
-	recs := []results.Record{of("a", 1), of("b", 1.03), of("c", 2)}
+	all := func(record.Point) bool { return true }
+	recs := []record.Record{of("a", 1), of("b", 1.03), of("c", 2)}
 	if best, clear := leader(recs, []string{"a", "b", "c"}, all); best.Impl.Label != "a" || clear {
 		t.Errorf("%v, %t", best.Impl.Label, clear)
 	}

@@ -9,7 +9,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/grid"
 )
 
@@ -24,12 +24,12 @@ const (
 type contrast struct {
 	what      string
 	from, to  string
-	base, own results.Point
+	base, own record.Point
 	per       string // what the energy is divided by: "cell step", "sequence"
 }
 
 // energyStack returns Appleyard's network.
-func energyStack(s Size) results.Point {
+func energyStack(s Size) record.Point {
 	p := lstm4()
 	if s == Quick {
 		p.Hidden, p.Input, p.Batch, p.Steps, p.Layers = 64, 64, 8, 20, 2
@@ -38,8 +38,8 @@ func energyStack(s Size) results.Point {
 }
 
 // energyLayer returns a layer whose weights fit on chip.
-func energyLayer(s Size, on Target) results.Point {
-	p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 256, Input: 256, Batch: 1, Steps: 256, Layers: 1, Precision: "fp32"}
+func energyLayer(s Size, on Target) record.Point {
+	p := record.Point{Cell: "lstm", Pass: "forward", Hidden: 256, Input: 256, Batch: 1, Steps: 256, Layers: 1, Precision: "fp32"}
 	if on.GPU {
 		p.Hidden, p.Input, p.Batch, p.Precision = 1024, 1024, 16, "bf16"
 	}
@@ -50,7 +50,7 @@ func energyLayer(s Size, on Target) results.Point {
 }
 
 // energySequences returns the networks of Martin and Cundy, over one sequence.
-func energySequences(s Size) (linear, lstm results.Point) {
+func energySequences(s Size) (linear, lstm record.Point) {
 	steps := 4096
 	if s == Quick {
 		steps = 128
@@ -68,10 +68,10 @@ var energyExperiment = Experiment{
 		layer := []grid.Spec{gemmSpec(perStep, 2), spec(onChip0, "persistent", nil)}
 		linear, lstm := energySequences(s)
 		return []Part{
-			{[]results.Point{stack}, on.beside(ends, sincePaper(stack.Layers)...)},
-			{[]results.Point{energyLayer(s, on)}, on.beside(layer, append(vendors(), graphed(onChip1, layer[1]))...)},
-			scanParts([]results.Point{linear}, on)[0],
-			{[]results.Point{lstm}, on.beside([]grid.Spec{stepByStep(lstmBest)}, sameForms()...)},
+			{[]record.Point{stack}, on.beside(ends, sincePaper(stack.Layers)...)},
+			{[]record.Point{energyLayer(s, on)}, on.beside(layer, append(vendors(), graphed(onChip1, layer[1]))...)},
+			scanParts([]record.Point{linear}, on)[0],
+			{[]record.Point{lstm}, on.beside([]grid.Spec{stepByStep(lstmBest)}, sameForms()...)},
 		}
 	},
 	Report: reportEnergy,
@@ -79,7 +79,7 @@ var energyExperiment = Experiment{
 
 // contrasts returns the contrasts that recs have both sides of, at the full size or else the quick
 // one. Where a side has several forms, the one that took the least energy counts.
-func contrasts(recs []results.Record, on Target) (all []contrast) {
+func contrasts(recs []record.Record, on Target) (all []contrast) {
 	for _, size := range []Size{Full, Quick} {
 		all = slices.DeleteFunc(contrastsAt(recs, size, on), func(c contrast) bool {
 			a, b := c.records(recs)
@@ -92,7 +92,7 @@ func contrasts(recs []results.Record, on Target) (all []contrast) {
 	return all
 }
 
-func contrastsAt(recs []results.Record, size Size, on Target) []contrast {
+func contrastsAt(recs []record.Record, size Size, on Target) []contrast {
 	stack, layer := energyStack(size), energyLayer(size, on)
 	linear, lstm := energySequences(size)
 	rungs := ladder(stack.Layers)
@@ -108,12 +108,12 @@ func contrastsAt(recs []results.Record, size Size, on Target) []contrast {
 }
 
 // records returns the two sides of c; nil: not measured.
-func (c contrast) records(recs []results.Record) (from, to *results.Record) {
-	return find(recs, c.from, func(p results.Point) bool { return p == c.base }), find(recs, c.to, func(p results.Point) bool { return p == c.own })
+func (c contrast) records(recs []record.Record) (from, to *record.Record) {
+	return find(recs, c.from, func(p record.Point) bool { return p == c.base }), find(recs, c.to, func(p record.Point) bool { return p == c.own })
 }
 
 // joules returns the energy of a run; 0: not counted.
-func joules(r *results.Record) float64 {
+func joules(r *record.Record) float64 {
 	if r == nil || r.Energy == nil || r.Energy.Joules == nil {
 		return 0
 	}
@@ -121,17 +121,17 @@ func joules(r *results.Record) float64 {
 }
 
 // leastEnergy returns the label that takes the least energy at a point; "": none was counted.
-func leastEnergy(recs []results.Record, labels []string, p results.Point) (best string) {
+func leastEnergy(recs []record.Record, labels []string, p record.Point) (best string) {
 	least := math.Inf(1)
 	for _, label := range labels {
-		if j := joules(find(recs, label, func(q results.Point) bool { return q == p })); j > 0 && j < least {
+		if j := joules(find(recs, label, func(q record.Point) bool { return q == p })); j > 0 && j < least {
 			best, least = label, j
 		}
 	}
 	return best
 }
 
-func reportEnergy(recs []results.Record, on Target) (*Report, error) {
+func reportEnergy(recs []record.Record, on Target) (*Report, error) {
 	rep := &Report{}
 	t := energyTable(recs)
 	if len(t.Rows) == 0 {
@@ -162,7 +162,7 @@ func reportEnergy(recs []results.Record, on Target) (*Report, error) {
 }
 
 // share returns how many of c.per, cell steps or sequences, a run at p has.
-func (c contrast) share(p results.Point) float64 {
+func (c contrast) share(p record.Point) float64 {
 	if c.per == "sequence" {
 		return float64(p.Batch)
 	}
@@ -170,14 +170,14 @@ func (c contrast) share(p results.Point) float64 {
 }
 
 // energyTable has a row for each record that succeeded.
-func energyTable(recs []results.Record) *table.Table {
+func energyTable(recs []record.Record) *table.Table {
 	t := &table.Table{Title: "Energy of a run, counted over windows of three seconds", Columns: []table.Column{
 		{Name: "Problem", Key: "problem"}, {Name: "Technique", Key: "technique"}, column("Time", "time_s"), column("Power, W", "power_w"), column("Run", "run_j"),
 		column("Beyond rest", "net_j"), column("Cell step", "cell_step_j"), column("Sequence", "sequence_j"), column("Windows differ, %", "windows_pct"), column("Halves differ, %", "halves_pct"),
 	}}
 	for _, p := range points(recs) {
 		for _, label := range labels(recs) {
-			r := find(recs, label, func(q results.Point) bool { return q == p })
+			r := find(recs, label, func(q record.Point) bool { return q == p })
 			if r == nil {
 				continue
 			}
@@ -200,7 +200,7 @@ func energyTable(recs []results.Record) *table.Table {
 }
 
 // windowRange returns the largest difference between windows of r, over the median.
-func windowRange(r *results.Record) float64 {
+func windowRange(r *record.Record) float64 {
 	if joules(r) == 0 || len(r.Energy.Windows) == 0 {
 		return 0
 	}
@@ -209,7 +209,7 @@ func windowRange(r *results.Record) float64 {
 
 // halves returns the difference between the medians of the first and the second half of r's windows,
 // over the median of all. It says how well the energy repeats.
-func halves(r *results.Record) float64 {
+func halves(r *record.Record) float64 {
 	if joules(r) == 0 || len(r.Energy.Windows) < 2 {
 		return 0
 	}
@@ -219,7 +219,7 @@ func halves(r *results.Record) float64 {
 }
 
 // largestOf returns the largest value that of takes over recs.
-func largestOf(recs []results.Record, of func(*results.Record) float64) (worst float64) {
+func largestOf(recs []record.Record, of func(*record.Record) float64) (worst float64) {
 	for i := range recs {
 		worst = max(worst, of(&recs[i]))
 	}
@@ -227,7 +227,7 @@ func largestOf(recs []results.Record, of func(*results.Record) float64) (worst f
 }
 
 // uncounted returns why records have no energy; "": they have, or nobody asked.
-func uncounted(recs []results.Record) string {
+func uncounted(recs []record.Record) string {
 	for _, r := range recs {
 		if r.Energy != nil && r.Energy.Reason != nil {
 			return *r.Energy.Reason
@@ -237,7 +237,7 @@ func uncounted(recs []results.Record) string {
 }
 
 // energyBars draws energy, time and power of each contrast.
-func energyBars(recs []results.Record, all []contrast, on Target) plots.Figure {
+func energyBars(recs []record.Record, all []contrast, on Target) plots.Figure {
 	b := &plots.Bars{Title: "Energy and time of one technique over another", Subtitle: on.Name, Notes: []string{"Energy is counted by the device; below 1 is less."},
 		X: plots.Axis{Title: "Ratio", Format: times}, Guides: []plots.Guide{{X0: 1, X1: 1}}, Value: func(v float64) string { return fmt.Sprintf("%.2f×", v) }}
 	for _, c := range all {

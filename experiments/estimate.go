@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // An estimate is a measured value with an interval in which it lies. Without samples enough for an
@@ -27,13 +27,13 @@ func exactly(v float64) estimate { return estimate{v, v, v} }
 // interval is that of the quotients of a round, in which both met the same machine. Otherwise it
 // spans the intervals of both, widened by the moment. at is the quotient of the medians. It is
 // unknown (NaN) if a record is missing.
-func timesAsFast(a, b *results.Record) estimate {
+func timesAsFast(a, b *record.Record) estimate {
 	if a == nil || b == nil || a.Seconds() == 0 || b.Seconds() == 0 {
 		return estimate{math.NaN(), 0, inf}
 	}
 	e := estimate{a.Seconds() / b.Seconds(), 0, inf}
 	if quotients := inTurns(a, b); quotients != nil {
-		if s, _ := results.Summarize(quotients, 0); s.Lo != nil {
+		if s, _ := record.Summarize(quotients, 0); s.Lo != nil {
 			e.lo, e.hi = min(*s.Lo, e.at), max(*s.Hi, e.at)
 		}
 		return e
@@ -45,7 +45,7 @@ func timesAsFast(a, b *results.Record) estimate {
 
 // inTurns returns the quotients of the samples of a and b, round by round, or nil if they were not
 // measured in turns.
-func inTurns(a, b *results.Record) []float64 {
+func inTurns(a, b *record.Record) []float64 {
 	const together = 1 // s; records of one sitting are written at once
 	if a.Run != b.Run || a.Point != b.Point || a.Mode.Order != "interleaved" || b.Mode.Order != "interleaved" ||
 		math.Abs(a.Time.Sub(b.Time).Seconds()) > together {
@@ -63,7 +63,7 @@ func inTurns(a, b *results.Record) []float64 {
 }
 
 // samplesOf returns the samples that r's statistics are of, in seconds.
-func samplesOf(r *results.Record) []float64 {
+func samplesOf(r *record.Record) []float64 {
 	switch {
 	case r.Samples == nil:
 		return nil
@@ -74,7 +74,7 @@ func samplesOf(r *results.Record) []float64 {
 }
 
 // throughput estimates how many times the FLOP/s of a record b has.
-func throughput(a, b *results.Record) estimate {
+func throughput(a, b *record.Record) estimate {
 	e := timesAsFast(a, b)
 	if math.IsNaN(e.at) || a.Work.Flops == 0 {
 		return estimate{math.NaN(), 0, inf}

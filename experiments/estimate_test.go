@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // recordOf is a record of these samples, in seconds.
-func recordOf(at time.Time, samples ...float64) *results.Record {
-	s, _ := results.Summarize(samples, 0)
-	return &results.Record{Run: "a", Time: at, Status: results.OK, Mode: results.Mode{Order: "interleaved", Timer: "wall"},
-		Stats: &s, Samples: &results.Samples{Wall: samples}}
+func recordOf(at time.Time, samples ...float64) *record.Record {
+	s, _ := record.Summarize(samples, 0)
+	return &record.Record{Run: "a", Time: at, Status: record.OK, Mode: record.Mode{Order: "interleaved", Timer: "wall"},
+		Stats: &s, Samples: &record.Samples{Wall: samples}}
 }
 
 // TestInterval: techniques in turns are compared round by round, so that a slow moment widens

@@ -16,7 +16,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -63,15 +63,15 @@ type Experiment struct {
 	Host bool
 
 	// Report compares records of the parts with the paper.
-	Report func(recs []results.Record, on Target) (*Report, error)
+	Report func(recs []record.Record, on Target) (*Report, error)
 
 	// Model, if not nil, adds to a report what the analytical model says of the machine that the
 	// records are from.
-	Model func(rep *Report, recs []results.Record, here *model.Machine)
+	Model func(rep *Report, recs []record.Record, here *model.Machine)
 }
 
 // On reports on records of device d. It leaves out the model if d's memories were not measured.
-func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error) {
+func (e Experiment) On(d record.Device, recs []record.Record) (*Report, error) {
 	on := targetOf(d, recs)
 	on.Reduced = e.reduced(recs, on)
 	rep, err := e.Report(e.inOrder(recs, on), on)
@@ -95,7 +95,7 @@ func (e Experiment) On(d results.Device, recs []results.Record) (*Report, error)
 }
 
 // predict adds what the model says of d, if its memories were measured.
-func (e Experiment) predict(rep *Report, d results.Device, recs []results.Record) error {
+func (e Experiment) predict(rep *Report, d record.Device, recs []record.Record) error {
 	if len(d.Machine) == 0 {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (e Experiment) predict(rep *Report, d results.Device, recs []results.Record
 
 // doubt adds to findings which answers are wrong and which records failed. It adds to findings and
 // figures what was not checked, or only in part.
-func (r *Report) doubt(recs []results.Record) {
+func (r *Report) doubt(recs []record.Record) {
 	latest := quantity.Latest(recs)
 	for _, s := range []string{wrongAnswers(latest), impossibleTimes(latest), failures(latest)} {
 		if s != "" {
@@ -133,14 +133,14 @@ func (r *Report) doubt(recs []results.Record) {
 // of a technique and a point that it measures. own says that they are from a run of the experiment.
 // Then other sizes count too, since plans change, and an experiment that is computed alone needs no
 // record.
-func (e Experiment) Concerns(d results.Device, recs []results.Record, own bool) bool {
+func (e Experiment) Concerns(d record.Device, recs []record.Record, own bool) bool {
 	type kind struct {
 		label string
-		point results.Point
+		point record.Point
 	}
-	of := func(label string, p results.Point) kind {
+	of := func(label string, p record.Point) kind {
 		if own {
-			p = results.Point{Cell: p.Cell, Pass: p.Pass}
+			p = record.Point{Cell: p.Cell, Pass: p.Pass}
 		}
 		return kind{label, p}
 	}
@@ -157,19 +157,19 @@ func (e Experiment) Concerns(d results.Device, recs []results.Record, own bool) 
 	if len(kinds) == 0 || len(recs) == 0 {
 		return own
 	}
-	return slices.ContainsFunc(recs, func(r results.Record) bool { return kinds[of(r.Impl.Label, r.Point)] })
+	return slices.ContainsFunc(recs, func(r record.Record) bool { return kinds[of(r.Impl.Label, r.Point)] })
 }
 
 // inOrder returns recs in the order of the parts, whatever order they were measured in. It is that
 // of the quick size if it has all of recs, else that of the full size and then the quick one.
 // Records of no part come last.
-func (e Experiment) inOrder(recs []results.Record, on Target) []results.Record {
+func (e Experiment) inOrder(recs []record.Record, on Target) []record.Record {
 	type key struct {
-		results.Point
+		record.Point
 		label string
 	}
 	place := map[key]int{}
-	of := func(r results.Record) int { return place[key{r.Point, r.Impl.Label}] }
+	of := func(r record.Record) int { return place[key{r.Point, r.Impl.Label}] }
 	add := func(size Size) {
 		for _, part := range e.parts(size, on) {
 			for _, p := range part.Points {
@@ -181,19 +181,19 @@ func (e Experiment) inOrder(recs []results.Record, on Target) []results.Record {
 			}
 		}
 	}
-	if add(Quick); slices.ContainsFunc(recs, func(r results.Record) bool { return of(r) == 0 }) {
+	if add(Quick); slices.ContainsFunc(recs, func(r record.Record) bool { return of(r) == 0 }) {
 		clear(place)
 		add(Full)
 		add(Quick)
 	}
-	at := func(r results.Record) int {
+	at := func(r record.Record) int {
 		if n := of(r); n > 0 {
 			return n
 		}
 		return len(place) + 1
 	}
 	recs = slices.Clone(recs)
-	slices.SortStableFunc(recs, func(a, b results.Record) int { return at(a) - at(b) })
+	slices.SortStableFunc(recs, func(a, b record.Record) int { return at(a) - at(b) })
 	return recs
 }
 
@@ -220,8 +220,8 @@ type Target struct {
 }
 
 // TargetOf returns d as a target.
-func TargetOf(d results.Device) Target {
-	on := Target{Name: d.Name, GPU: results.OnGPU(d.Key), Rivals: rivalsOf(d.Facts)}
+func TargetOf(d record.Device) Target {
+	on := Target{Name: d.Name, GPU: record.OnGPU(d.Key), Rivals: rivalsOf(d.Facts)}
 	on.Barrier, on.Launch, on.InGraph = quantity.Seconds(d.Facts["barrier"]), quantity.Seconds(d.Facts["launches"]), quantity.Seconds(d.Facts["in a graph"])
 	on.Halves = d.ProductRates()["fp16"]
 	on.Workers, _ = strconv.Atoi(d.Facts["workers"]) // 0 where there is none
@@ -230,7 +230,7 @@ func TargetOf(d results.Device) Target {
 }
 
 // targetOf returns d as the target of records, with their seed.
-func targetOf(d results.Device, recs []results.Record) Target {
+func targetOf(d record.Device, recs []record.Record) Target {
 	on := TargetOf(d)
 	if len(recs) > 0 {
 		on.Seed = recs[0].Mode.Seed
@@ -263,7 +263,7 @@ func graphed(label string, s grid.Spec) grid.Spec {
 
 // A Part is a grid: every technique at every point.
 type Part struct {
-	Points []results.Point
+	Points []record.Point
 	Specs  []grid.Spec
 }
 
@@ -271,7 +271,7 @@ type Part struct {
 // same optimiser. Input, Output and OneHot of a point must be those of the task.
 type Training struct {
 	Part
-	Plan results.TrainingPlan
+	Plan record.TrainingPlan
 }
 
 // parts lists what is swept and what is trained.
@@ -379,7 +379,7 @@ func spec(label, name string, k knob.Params) grid.Spec {
 }
 
 // fastest returns the fastest record of several labels at a point, nil if none is ok.
-func fastest(recs []results.Record, labels []string, at func(results.Point) bool) (best *results.Record) {
+func fastest(recs []record.Record, labels []string, at func(record.Point) bool) (best *record.Record) {
 	for _, l := range labels {
 		if r := find(recs, l, at); r != nil && (best == nil || r.Seconds() < best.Seconds()) {
 			best = r
@@ -389,10 +389,10 @@ func fastest(recs []results.Record, labels []string, at func(results.Point) bool
 }
 
 // find returns the newest ok record of a label at a point.
-func find(recs []results.Record, label string, at func(results.Point) bool) *results.Record {
+func find(recs []record.Record, label string, at func(record.Point) bool) *record.Record {
 	for i := len(recs) - 1; i >= 0; i-- {
 		r := &recs[i]
-		if r.Impl.Label == label && r.Status == results.OK && at(r.Point) {
+		if r.Impl.Label == label && r.Status == record.OK && at(r.Point) {
 			return r
 		}
 	}
@@ -400,8 +400,8 @@ func find(recs []results.Record, label string, at func(results.Point) bool) *res
 }
 
 // points lists the points of recs without repetition, in order of appearance.
-func points(recs []results.Record) []results.Point {
-	var out []results.Point
+func points(recs []record.Record) []record.Point {
+	var out []record.Point
 	for _, r := range recs {
 		if !slices.Contains(out, r.Point) {
 			out = append(out, r.Point)
@@ -412,8 +412,8 @@ func points(recs []results.Record) []results.Point {
 
 // product returns every combination of hidden sizes and batches at point p, with inputs as wide as
 // the layers.
-func product(p results.Point, hidden, batch []int) []results.Point {
-	var out []results.Point
+func product(p record.Point, hidden, batch []int) []record.Point {
+	var out []record.Point
 	for _, h := range hidden {
 		for _, b := range batch {
 			q := p

@@ -17,7 +17,7 @@ import (
 	"rnnbench/model"
 	"rnnbench/plots"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner"
@@ -88,26 +88,26 @@ func partsOf(e experiments.Experiment, size experiments.Size, on experiments.Tar
 
 // learnt returns records of a network that learns, made from r: its loss falls, faster for each
 // later technique.
-func learnt(r results.Record, t results.TrainingPlan, technique int) []results.Record {
+func learnt(r record.Record, t record.TrainingPlan, technique int) []record.Record {
 	n := t.Iterations
 	if n == 0 {
 		n = 1000
 	}
-	var recs []results.Record
+	var recs []record.Record
 	for i := 1; i <= 10; i++ {
 		k := n * i / 10
 		loss := 1 + 3*math.Exp(-float64(i)*0.3*(1+0.1*float64(technique)))
 		one := r
-		one.Seq, one.Training = i, &results.Training{
+		one.Seq, one.Training = i, &record.Training{
 			Iterations: k, Wall: float64(k) * r.Stats.Median, Frames: int64(k) * int64(r.Point.Batch) * int64(r.Point.Steps),
 			Loss: loss, MeanLoss: loss, MeanOf: 1, Optimizer: t.Optimizer, Data: t.Data, Repeat: t.Repeat,
 		}
 		if t.Beside {
 			s := r.Stats.Median
-			one.Training.Beside = &results.Beside{Pairs: 9, Ratio: 1.04, Iteration: s, Pass: s / 1.04, LeastIteration: 0.9 * s, LeastPass: 0.9 * s / 1.03}
+			one.Training.Beside = &record.Beside{Pairs: 9, Ratio: 1.04, Iteration: s, Pass: s / 1.04, LeastIteration: 0.9 * s, LeastPass: 0.9 * s / 1.03}
 		}
 		if t.Reference {
-			of := &results.Comparison{}
+			of := &record.Comparison{}
 			for range k {
 				of.Curve = append(of.Curve, loss)
 				of.Loss, of.Width = append(of.Loss, loss+0.01), append(of.Width, 0.1)
@@ -115,7 +115,7 @@ func learnt(r results.Record, t results.TrainingPlan, technique int) []results.R
 			one.Training.Comparison = of
 		}
 		if t.Batches > 0 {
-			one.Training.HeldOut = &results.Score{Loss: 1.1 * loss, Top1: 1 / loss / 2, Top5: 1 / loss, Top20: 1 / loss}
+			one.Training.HeldOut = &record.Score{Loss: 1.1 * loss, Top1: 1 / loss / 2, Top5: 1 / loss, Top20: 1 / loss}
 		}
 		recs = append(recs, one)
 	}
@@ -124,8 +124,8 @@ func learnt(r results.Record, t results.TrainingPlan, technique int) []results.R
 
 // synthetic makes records of an experiment's quick points, each technique a
 // tenth faster than the one before.
-func synthetic(e experiments.Experiment, on experiments.Target) []results.Record {
-	var recs []results.Record
+func synthetic(e experiments.Experiment, on experiments.Target) []record.Record {
+	var recs []record.Record
 	var parts []experiments.Part
 	if e.Parts != nil {
 		parts = e.Parts(experiments.Quick, on)
@@ -143,8 +143,8 @@ func synthetic(e experiments.Experiment, on experiments.Target) []results.Record
 }
 
 // recordsOf are records of all points of parts.
-func recordsOf(parts []experiments.Part) []results.Record {
-	var recs []results.Record
+func recordsOf(parts []experiments.Part) []record.Record {
+	var recs []record.Record
 	for _, part := range parts {
 		for _, p := range part.Points {
 			problem, err := tuner.Problem(p)
@@ -155,12 +155,12 @@ func recordsOf(parts []experiments.Part) []results.Record {
 				sec := float64(problem.FLOPs()) / 1e11 / (1 + 0.1*float64(i))
 				lo, hi := 0.99*sec, 1.01*sec
 				joules, watts := 300*sec, 300.0
-				recs = append(recs, results.Record{
-					Schema: results.Schema, Point: p, Device: "cpu-synthetic-2t", Status: results.OK,
-					Impl:   results.Impl{Name: s.Name, Label: s.Label, Knobs: s.Knobs, Streams: 1},
-					Work:   results.Work{Model: "products", Flops: problem.FLOPs(), Bytes: problem.FLOPs(), Memory: 1 << 20 * int64(p.Batch+p.Layers)},
-					Stats:  &results.Stats{N: 10, Min: lo, Q1: lo, Median: sec, Q3: hi, Max: hi, Mean: sec, Lo: &lo, Hi: &hi, Level: 0.95, Stop: "target_ci"},
-					Energy: &results.Energy{Joules: &joules, Watts: &watts, Windows: []float64{300 * lo, joules, 300 * hi}, Source: "synthetic"},
+				recs = append(recs, record.Record{
+					Schema: record.Schema, Point: p, Device: "cpu-synthetic-2t", Status: record.OK,
+					Impl:   record.Impl{Name: s.Name, Label: s.Label, Knobs: s.Knobs, Streams: 1},
+					Work:   record.Work{Model: "products", Flops: problem.FLOPs(), Bytes: problem.FLOPs(), Memory: 1 << 20 * int64(p.Batch+p.Layers)},
+					Stats:  &record.Stats{N: 10, Min: lo, Q1: lo, Median: sec, Q3: hi, Max: hi, Mean: sec, Lo: &lo, Hi: &hi, Level: 0.95, Stop: "target_ci"},
+					Energy: &record.Energy{Joules: &joules, Watts: &watts, Windows: []float64{300 * lo, joules, 300 * hi}, Source: "synthetic"},
 				})
 			}
 		}
@@ -224,9 +224,9 @@ func reports(t *testing.T, on experiments.Target) {
 			}
 		}
 		for i := range recs { // nothing succeeded
-			recs[i].Status, recs[i].Stats = results.Failed, nil
+			recs[i].Status, recs[i].Stats = record.Failed, nil
 			if t := recs[i].Training; t != nil {
-				recs[i].Training = &results.Training{Optimizer: t.Optimizer, Data: t.Data}
+				recs[i].Training = &record.Training{Optimizer: t.Optimizer, Data: t.Data}
 			}
 		}
 		if rep, err := e.Report(recs, on); err == nil && rep == nil {
@@ -272,7 +272,7 @@ func TestQuickOrder(t *testing.T) {
 	}
 	recs := synthetic(e, cpu)
 	slices.Reverse(recs)
-	rep, err := e.On(results.Device{Key: "cpu-synthetic-2t"}, recs)
+	rep, err := e.On(record.Device{Key: "cpu-synthetic-2t"}, recs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +327,7 @@ func TestPartOfHwang(t *testing.T) {
 	}
 	all := synthetic(e, cpu)
 	for _, most := range []int{1, 8, 1024} {
-		recs := slices.DeleteFunc(slices.Clone(all), func(r results.Record) bool { return r.Point.Batch > most })
+		recs := slices.DeleteFunc(slices.Clone(all), func(r record.Record) bool { return r.Point.Batch > most })
 		rep, err := e.Report(recs, cpu)
 		if err != nil {
 			t.Fatal(err)
@@ -362,7 +362,7 @@ func TestLadderIsThePapers(t *testing.T) {
 }
 
 // report returns an experiment's report on recs.
-func report(t *testing.T, id string, recs []results.Record, on experiments.Target) *experiments.Report {
+func report(t *testing.T, id string, recs []record.Record, on experiments.Target) *experiments.Report {
 	t.Helper()
 	e, err := experiments.Lookup(id)
 	if err != nil {
@@ -376,7 +376,7 @@ func report(t *testing.T, id string, recs []results.Record, on experiments.Targe
 }
 
 // planned returns the synthetic records of an experiment.
-func planned(t *testing.T, id string, on experiments.Target) []results.Record {
+func planned(t *testing.T, id string, on experiments.Target) []record.Record {
 	t.Helper()
 	e, err := experiments.Lookup(id)
 	if err != nil {
@@ -386,12 +386,12 @@ func planned(t *testing.T, id string, on experiments.Target) []results.Record {
 }
 
 // without leaves out the records of a label.
-func without(recs []results.Record, label string) []results.Record {
-	return slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Impl.Label == label })
+func without(recs []record.Record, label string) []record.Record {
+	return slices.DeleteFunc(slices.Clone(recs), func(r record.Record) bool { return r.Impl.Label == label })
 }
 
 // faster makes the records of a label so many times as fast.
-func faster(recs []results.Record, label string, times float64) []results.Record {
+func faster(recs []record.Record, label string, times float64) []record.Record {
 	recs = slices.Clone(recs)
 	for i, r := range recs {
 		if r.Impl.Label != label {
@@ -485,15 +485,15 @@ func TestRivals(t *testing.T) {
 func TestOfWhatIsCompared(t *testing.T) {
 	all := planned(t, "martin-kernel", cpu)
 	n := len(report(t, "martin-kernel", all, cpu).Tables[0].Rows)
-	i := slices.IndexFunc(all, func(r results.Record) bool { return r.Impl.Label == "one worker" })
+	i := slices.IndexFunc(all, func(r record.Record) bool { return r.Impl.Label == "one worker" })
 	rep := report(t, "martin-kernel", slices.Delete(slices.Clone(all), i, i+1), cpu)
 	if s := about(rep, "Splitting time"); !strings.Contains(s, fmt.Sprintf("at %d of %d points", n-1, n-1)) {
 		t.Errorf("without one of %d pairs: %q", n, s)
 	}
 	all = planned(t, "appleyard-fig1", cpu)
-	stage6 := slices.DeleteFunc(slices.Clone(all), func(r results.Record) bool { return r.Point.Layers == 1 })
+	stage6 := slices.DeleteFunc(slices.Clone(all), func(r record.Record) bool { return r.Point.Layers == 1 })
 	for _, c := range []struct {
-		recs  []results.Record
+		recs  []record.Record
 		words string
 		said  bool
 	}{
@@ -510,10 +510,10 @@ func TestOfWhatIsCompared(t *testing.T) {
 
 // TestReasonsOfGains: only a clear gain gets a reason.
 func TestReasonsOfGains(t *testing.T) {
-	training := func(times float64) (recs []results.Record) { // trainings that are so many times as fast
+	training := func(times float64) (recs []record.Record) { // trainings that are so many times as fast
 		for _, r := range planned(t, "appleyard-fig2", cpu) {
 			if r.Point.Pass == "train" {
-				r = faster([]results.Record{r}, r.Impl.Label, times)[0]
+				r = faster([]record.Record{r}, r.Impl.Label, times)[0]
 			}
 			recs = append(recs, r)
 		}
@@ -521,7 +521,7 @@ func TestReasonsOfGains(t *testing.T) {
 	}
 	for _, c := range []struct {
 		id    string
-		recs  []results.Record
+		recs  []record.Record
 		on    experiments.Target
 		about string
 		words string
@@ -545,7 +545,7 @@ func TestReasonsOfGains(t *testing.T) {
 // TestConcerns: a run of the experiment itself may have the sizes of an earlier plan. Other records
 // must be at its points.
 func TestConcerns(t *testing.T) {
-	here := results.Device{Key: "cpu-synthetic-2t"}
+	here := record.Device{Key: "cpu-synthetic-2t"}
 	for _, id := range []string{"appleyard-table1", "diamos-memory"} {
 		e, err := experiments.Lookup(id)
 		if err != nil {
@@ -556,7 +556,7 @@ func TestConcerns(t *testing.T) {
 			t.Errorf("%s does not know its own records", id)
 		}
 		if recs == nil {
-			recs = make([]results.Record, 1)
+			recs = make([]record.Record, 1)
 		}
 		for i := range recs {
 			recs[i].Point.Hidden++
@@ -614,13 +614,13 @@ func TestPredicted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := func(hidden, batch int, seconds float64) results.Record {
-		p := results.Point{Cell: "rnn-tanh", Pass: "forward", Hidden: hidden, Input: 16, Batch: batch, Steps: 100, Layers: 1, Precision: "fp32"}
+	newRecord := func(hidden, batch int, seconds float64) record.Record {
+		p := record.Point{Cell: "rnn-tanh", Pass: "forward", Hidden: hidden, Input: 16, Batch: batch, Steps: 100, Layers: 1, Precision: "fp32"}
 		lo, hi := 99*seconds, 101*seconds
-		return results.Record{Point: p, Status: results.OK, Impl: results.Impl{Name: "persistent", Label: "persistent"},
-			Samples: &results.Samples{Wall: []float64{100 * seconds, 300 * seconds}}, Stats: &results.Stats{Median: 100 * seconds, Lo: &lo, Hi: &hi}}
+		return record.Record{Point: p, Status: record.OK, Impl: record.Impl{Name: "persistent", Label: "persistent"},
+			Samples: &record.Samples{Wall: []float64{100 * seconds, 300 * seconds}}, Stats: &record.Stats{Median: 100 * seconds, Lo: &lo, Hi: &hi}}
 	}
-	recs := []results.Record{record(512, 1, 7.7e-6), record(512, 4, 15e-6), record(1024, 1, 150e-6)}
+	recs := []record.Record{newRecord(512, 1, 7.7e-6), newRecord(512, 4, 15e-6), newRecord(1024, 1, 150e-6)}
 	for _, c := range []struct {
 		machine  string
 		tables   int
@@ -630,7 +630,7 @@ func TestPredicted(t *testing.T) {
 		{"", 1, 2, nil},
 		{string(text), 2, 3, []string{"within 25 % of the measured step time of persistent layers at 2 of 3 points", "The others: the cause is not known (1)."}},
 	} {
-		rep, err := e.On(results.Device{Name: "Xeon", Machine: json.RawMessage(c.machine)}, recs)
+		rep, err := e.On(record.Device{Name: "Xeon", Machine: json.RawMessage(c.machine)}, recs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -643,7 +643,7 @@ func TestPredicted(t *testing.T) {
 			}
 		}
 	}
-	if _, err := e.On(results.Device{Machine: json.RawMessage(`{"name":"x"}`)}, recs); err == nil {
+	if _, err := e.On(record.Device{Machine: json.RawMessage(`{"name":"x"}`)}, recs); err == nil {
 		t.Error("a machine without levels is accepted")
 	}
 }
@@ -675,11 +675,11 @@ func TestFasterThanPredicted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := results.Point{Cell: "rnn-tanh", Pass: "forward", Hidden: c.hidden, Input: 16, Batch: c.batch, Steps: 1, Layers: 1, Precision: "fp32"}
+		p := record.Point{Cell: "rnn-tanh", Pass: "forward", Hidden: c.hidden, Input: 16, Batch: c.batch, Steps: 1, Layers: 1, Precision: "fp32"}
 		lo, hi := 0.99*c.seconds, 1.01*c.seconds
-		rec := results.Record{Point: p, Device: c.device, Status: results.OK, Impl: results.Impl{Name: "persistent", Label: "persistent"},
-			Samples: &results.Samples{Wall: []float64{c.seconds}}, Stats: &results.Stats{Median: c.seconds, Lo: &lo, Hi: &hi}}
-		rep, err := e.On(results.Device{Key: c.device, Machine: json.RawMessage(text)}, []results.Record{rec})
+		rec := record.Record{Point: p, Device: c.device, Status: record.OK, Impl: record.Impl{Name: "persistent", Label: "persistent"},
+			Samples: &record.Samples{Wall: []float64{c.seconds}}, Stats: &record.Stats{Median: c.seconds, Lo: &lo, Hi: &hi}}
+		rep, err := e.On(record.Device{Key: c.device, Machine: json.RawMessage(text)}, []record.Record{rec})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -753,7 +753,7 @@ func TestRecorded(t *testing.T) {
 		if err != nil {
 			continue // a run that is no experiment
 		}
-		m, recs, _, err := results.Read(dir)
+		m, recs, _, err := record.Read(dir)
 		if err != nil {
 			t.Error(err)
 			continue

@@ -10,7 +10,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/graph"
 	"rnnbench/rnn/knob"
@@ -30,8 +30,8 @@ func hwangSpecs(on Target) []grid.Spec {
 
 // minibatches divides frames new steps among N sequences, the paper's streams. Each has h new steps
 // and a history of h steps, through which errors flow back.
-func minibatches(p results.Point, frames int, sequences []int) []results.Point {
-	var list []results.Point
+func minibatches(p record.Point, frames int, sequences []int) []record.Point {
+	var list []record.Point
 	for _, n := range sequences {
 		q := p
 		q.Batch, q.Steps, q.History = n, frames/n, frames/n
@@ -52,8 +52,8 @@ func powers(base, most int) []int {
 // languageModel returns the network of section 4. At quick size, the output layer, which takes most
 // of the time, is the paper's. The input has fewer words, whose look-up costs the same, and a
 // minibatch has fewer frames.
-func languageModel(cell string, s Size) (p results.Point, frames int) {
-	p = results.Point{Cell: cell, Pass: "train", Hidden: 512, Input: 38000, Output: 20000, OneHot: true, Layers: 1, Precision: "fp32"}
+func languageModel(cell string, s Size) (p record.Point, frames int) {
+	p = record.Point{Cell: cell, Pass: "train", Hidden: 512, Input: 38000, Output: 20000, OneHot: true, Layers: 1, Precision: "fp32"}
 	if s == Quick {
 		p.Input = 4000
 		return p, 128
@@ -66,7 +66,7 @@ var hwangFig3 = Experiment{
 	Source: "Hwang & Sung 2015, Figure 3",
 	Unlike: "random words, not the paper's text",
 	Parts: func(s Size, on Target) []Part {
-		var points []results.Point
+		var points []record.Point
 		for _, cell := range []string{"rnn-tanh", "lstm-c"} {
 			p, frames := languageModel(cell, s)
 			base := 2
@@ -80,11 +80,11 @@ var hwangFig3 = Experiment{
 		}
 		return []Part{{points, hwangSpecs(on)}}
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		for _, c := range languageModels() {
-			some := where(recs, func(p results.Point) bool { return p.Cell == c.cell })
-			one, from, share := streams(rep, some, "words/s", func(r *results.Record) float64 { return words(r) },
+			some := where(recs, func(p record.Point) bool { return p.Cell == c.cell })
+			one, from, share := streams(rep, some, "words/s", func(r *record.Record) float64 { return words(r) },
 				fmt.Sprintf("Hwang & Sung Figure 3: words per second, %s", c.name))
 			if !math.IsNaN(one) {
 				limit, why := "", ""
@@ -155,14 +155,14 @@ var hwangFig4 = Experiment{
 		if s == Quick {
 			sizes, frames, base = []int{128, 256, 512}, 128, 4
 		}
-		var points []results.Point
+		var points []record.Point
 		for _, h := range sizes {
-			p := results.Point{Cell: "lstm-peephole", Pass: "train", Hidden: h, Input: h, Output: h, Layers: 1, Precision: "fp32"}
+			p := record.Point{Cell: "lstm-peephole", Pass: "train", Hidden: h, Input: h, Output: h, Layers: 1, Precision: "fp32"}
 			points = append(points, minibatches(p, frames, powers(base, frames))...)
 		}
 		return []Part{{points, hwangSpecs(on)}}
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		var sizes []int
 		for _, p := range points(recs) {
@@ -198,7 +198,7 @@ const (
 // steps, NaN if unknown; the number of streams from which on all have 95 % of the
 // best rate, 0 if unknown; and the share of the best rate that enoughStreams have,
 // or the next larger number.
-func streams(rep *Report, recs []results.Record, unit string, rate func(*results.Record) float64, title string) (one float64, from int, enough float64) {
+func streams(rep *Report, recs []record.Record, unit string, rate func(*record.Record) float64, title string) (one float64, from int, enough float64) {
 	one = math.NaN()
 	t := &table.Table{
 		Title: title,
@@ -210,7 +210,7 @@ func streams(rep *Report, recs []results.Record, unit string, rate func(*results
 	}
 	top := busiest(recs, intra)
 	for _, p := range points(recs) {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		a, b := find(recs, baseline, here), find(recs, intra, here)
 		if b == nil {
 			from = 0 // a gap: what comes before it cannot be joined to what comes after
@@ -239,7 +239,7 @@ func streams(rep *Report, recs []results.Record, unit string, rate func(*results
 	if len(t.Rows) > 0 {
 		rep.Tables = append(rep.Tables, t)
 	}
-	if top == nil || !slices.ContainsFunc(recs, func(r results.Record) bool { return r.Point.Batch >= enoughStreams && r.Seconds() > 0 }) {
+	if top == nil || !slices.ContainsFunc(recs, func(r record.Record) bool { return r.Point.Batch >= enoughStreams && r.Seconds() > 0 }) {
 		from = 0 // the best speed is not known
 	}
 	return one, from, enough
@@ -247,8 +247,8 @@ func streams(rep *Report, recs []results.Record, unit string, rate func(*results
 
 // replayed is how many times as fast parallelism across steps is with one stream, replayed as a
 // graph: over the baseline, and over the baseline as a graph; 0: not measured.
-func replayed(recs []results.Record) (over, overGraph float64) {
-	one := func(p results.Point) bool { return p.Batch == 1 }
+func replayed(recs []record.Record) (over, overGraph float64) {
+	one := func(p record.Point) bool { return p.Batch == 1 }
 	a, b := find(recs, baseline, one), find(recs, baseline+", graph", one)
 	c := find(recs, intra+", graph", one)
 	if a == nil || b == nil || c == nil {
@@ -258,13 +258,13 @@ func replayed(recs []results.Record) (over, overGraph float64) {
 }
 
 // words returns the rate at which new steps of sequences are trained on, per second.
-func words(r *results.Record) float64 {
+func words(r *record.Record) float64 {
 	return float64(r.Point.Batch*r.Point.Steps) / r.Seconds()
 }
 
 // where keeps the records whose points are wanted.
-func where(recs []results.Record, wanted func(results.Point) bool) []results.Record {
-	var out []results.Record
+func where(recs []record.Record, wanted func(record.Point) bool) []record.Record {
+	var out []record.Record
 	for _, r := range recs {
 		if wanted(r.Point) {
 			out = append(out, r)
@@ -275,10 +275,10 @@ func where(recs []results.Record, wanted func(results.Point) bool) []results.Rec
 
 // busiest returns the record of a label with the most steps of sequences per second, nil if none is
 // ok.
-func busiest(recs []results.Record, label string) (best *results.Record) {
+func busiest(recs []record.Record, label string) (best *record.Record) {
 	for i := range recs {
 		r := &recs[i]
-		if r.Impl.Label == label && r.Status == results.OK && (best == nil || words(r) > words(best)) {
+		if r.Impl.Label == label && r.Status == record.OK && (best == nil || words(r) > words(best)) {
 			best = r
 		}
 	}
@@ -289,7 +289,7 @@ var hwangGraph = Experiment{
 	ID: "hwang-graph", Title: "The LSTM as a graph, its recurrent node, and its acyclic form",
 	Source: "Hwang & Sung 2015, Figures 1 and 2",
 	Parts:  func(Size, Target) []Part { return nil },
-	Report: func([]results.Record, Target) (*Report, error) {
+	Report: func([]record.Record, Target) (*Report, error) {
 		rep := &Report{}
 		t := &table.Table{
 			Title: "Networks with a softmax output as graphs: what must run step by step",

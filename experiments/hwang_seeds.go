@@ -10,7 +10,7 @@ import (
 
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // wordSeeds is how many times each network of hwang-train learns, each time from another seed. The loss
@@ -32,10 +32,10 @@ func repeats(t Training) (all []Training) {
 }
 
 // seedsOf returns the curves of a network, a seed each, the first one first.
-func (w wordRuns) seedsOf(p results.Point) [][]*results.Record {
-	list := [][]*results.Record{curve(w.learnt, p)}
+func (w wordRuns) seedsOf(p record.Point) [][]*record.Record {
+	list := [][]*record.Record{curve(w.learnt, p)}
 	for n := 1; n < wordSeeds; n++ {
-		some := slices.DeleteFunc(slices.Clone(w.repeated), func(r results.Record) bool { return r.Training.Repeat != n })
+		some := slices.DeleteFunc(slices.Clone(w.repeated), func(r record.Record) bool { return r.Training.Repeat != n })
 		if c := curve(some, p); len(c) > 0 {
 			list = append(list, c)
 		}
@@ -44,7 +44,7 @@ func (w wordRuns) seedsOf(p results.Point) [][]*results.Record {
 }
 
 // lowest is the lowest held-out loss of a curve within so many words; NaN if none was evaluated.
-func lowest(curve []*results.Record, words int64) float64 {
+func lowest(curve []*record.Record, words int64) float64 {
 	loss := math.NaN()
 	for _, r := range curve {
 		if h := r.Training.HeldOut; h != nil && r.Training.Frames <= words && !(loss <= h.Loss) {

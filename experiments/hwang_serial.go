@@ -8,13 +8,13 @@ import (
 
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // oneStream is how many times as fast one stream is with parallelism between steps; not a number:
 // unknown.
-func oneStream(recs []results.Record) quantity.Interval {
-	one := func(p results.Point) bool { return p.Batch == 1 }
+func oneStream(recs []record.Record) quantity.Interval {
+	one := func(p record.Point) bool { return p.Batch == 1 }
 	a, b := find(recs, baseline, one), find(recs, intra, one)
 	if a == nil || b == nil {
 		return quantity.Interval{Value: math.NaN()}
@@ -24,10 +24,10 @@ func oneStream(recs []results.Record) quantity.Interval {
 
 // shareOfBest is share, of the best speed with enoughStreams or the next larger number, with its
 // interval.
-func shareOfBest(recs []results.Record, share float64) quantity.Interval {
+func shareOfBest(recs []record.Record, share float64) quantity.Interval {
 	best := busiest(recs, intra)
 	for _, p := range points(recs) {
-		if r := find(recs, intra, func(q results.Point) bool { return q == p }); p.Batch >= enoughStreams && r != nil && best != nil {
+		if r := find(recs, intra, func(q record.Point) bool { return q == p }); p.Batch >= enoughStreams && r != nil && best != nil {
 			return moreEvents(r, best)
 		}
 	}
@@ -38,12 +38,12 @@ func shareOfBest(recs []results.Record, share float64) quantity.Interval {
 // keeps enoughStreams below almost the best speed; else "". A minibatch has as many words for any
 // number of streams, so its time is fitted by a start and a time for each of h steps, with the least
 // squares of relative errors. Replayed as a graph, launches by the host play no part.
-func serialSteps(recs []results.Record) string {
+func serialSteps(recs []record.Record) string {
 	type sample struct{ steps, seconds float64 }
 	var all []sample
 	most, at, frames := 0.0, math.Inf(1), 0.0 // words per second: the best, and with enoughStreams
 	for _, p := range points(recs) {
-		r := find(recs, intra+", graph", func(q results.Point) bool { return q == p })
+		r := find(recs, intra+", graph", func(q record.Point) bool { return q == p })
 		if r == nil {
 			continue
 		}
@@ -72,14 +72,14 @@ func serialSteps(recs []results.Record) string {
 }
 
 // fig4Claims adds the tables of Figure 4, and compares them with what the paper says.
-func fig4Claims(rep *Report, recs []results.Record, sizes []int, on Target) {
+func fig4Claims(rep *Report, recs []record.Record, sizes []int, on Target) {
 	var gains, best []string
 	least := quantity.Interval{Value: math.Inf(1)} // of the gains
 	grows := quantity.Interval{Value: math.Inf(1)} // the least growth from a layer to the next
-	var before *results.Record
+	var before *record.Record
 	for _, h := range sizes {
-		some := where(recs, func(p results.Point) bool { return p.Hidden == h })
-		streams(rep, some, "FLOP/s", (*results.Record).FLOPS, fmt.Sprintf("Hwang & Sung Figure 4: FLOP/s, LSTM of %d units", h))
+		some := where(recs, func(p record.Point) bool { return p.Hidden == h })
+		streams(rep, some, "FLOP/s", (*record.Record).FLOPS, fmt.Sprintf("Hwang & Sung Figure 4: FLOP/s, LSTM of %d units", h))
 		if v := oneStream(some); !math.IsNaN(v.Value) {
 			gains = append(gains, fmt.Sprintf("%.2f× with %d units", v.Value, h))
 			if v.Value < least.Value {

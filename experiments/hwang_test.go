@@ -6,7 +6,7 @@ import (
 
 	"rnnbench/experiments"
 	"rnnbench/plots"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestSerialSteps: where 64 streams are slow since their steps run one after the other, the report says
@@ -20,7 +20,7 @@ func TestSerialSteps(t *testing.T) {
 		20e-6: "steps run one after the other: as a graph, a minibatch takes 1.00 ms and 20.0 µs for each of h steps, by a fit, with which 64 streams reach 77 %; measured as a graph, they reach 77 %",
 		1e-7:  "the cause is not known",
 	} {
-		recs := withTimes(recordsOf(e.Parts(experiments.Full, gpu)), func(r results.Record) float64 {
+		recs := withTimes(recordsOf(e.Parts(experiments.Full, gpu)), func(r record.Record) float64 {
 			if r.Impl.Label == "scc" && r.Point.Batch < 1024 {
 				return 1e-2
 			}
@@ -40,7 +40,7 @@ func TestSplitPeak(t *testing.T) {
 	recs := planned(t, "hwang-fig4", on)
 	for i := range recs {
 		peak := 60e12
-		recs[i].Rate = &results.Rate{Flops: 100e12, Peak: &peak, Source: results.PeakMultiplyAdds}
+		recs[i].Rate = &record.Rate{Flops: 100e12, Peak: &peak, Source: record.PeakMultiplyAdds}
 	}
 	rep := report(t, "hwang-fig4", recs, on)
 	for _, p := range rep.Figures[0].Figure.(*plots.Chart).Panels {

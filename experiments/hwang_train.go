@@ -9,14 +9,14 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
 
 // wordModel is the network of section 4 with the words that it learns. At quick size network,
 // vocabulary and minibatch are smaller, so that something is learnt in a minute.
-func wordModel(cell string, s Size) (p results.Point, frames int, data string) {
+func wordModel(cell string, s Size) (p record.Point, frames int, data string) {
 	p, frames = languageModel(cell, Full)
 	if s == Quick {
 		p.Hidden, p.Input, p.Output = 128, 2000, 2000
@@ -26,7 +26,7 @@ func wordModel(cell string, s Size) (p results.Point, frames int, data string) {
 }
 
 // wordModels returns the points of hwang-train: each network at each number of streams.
-func wordModels(s Size) (points []results.Point, data string) {
+func wordModels(s Size) (points []record.Point, data string) {
 	base := 2
 	if s == Quick {
 		base = 8
@@ -73,7 +73,7 @@ var hwangTrain = Experiment{
 		case on.GPU:
 			n = wordsGPU
 		}
-		plan := results.TrainingPlan{Data: data, Optimizer: wordOptimizer, Iterations: n, Every: n / 20, Batches: held, HeldBatch: enoughStreams, Beside: true}
+		plan := record.TrainingPlan{Data: data, Optimizer: wordOptimizer, Iterations: n, Every: n / 20, Batches: held, HeldBatch: enoughStreams, Beside: true}
 		speed := plan
 		speed.Iterations, speed.Every, speed.Batches, speed.Beside = n/speedShare, n/speedShare/2, 0, false
 		first := Training{Part: Part{points, []grid.Spec{parallel}}, Plan: plan}
@@ -82,11 +82,11 @@ var hwangTrain = Experiment{
 	Report: reportWords,
 }
 
-func reportWords(recs []results.Record, on Target) (*Report, error) {
+func reportWords(recs []record.Record, on Target) (*Report, error) {
 	rep := &Report{}
-	var rates, learnt []results.Record
+	var rates, learnt []record.Record
 	for _, c := range languageModels() {
-		some := where(recs, func(p results.Point) bool { return p.Cell == c.cell })
+		some := where(recs, func(p record.Point) bool { return p.Cell == c.cell })
 		w := newWordRuns(some)
 		rates = append(rates, w.rates()...)
 		learnt = append(learnt, w.learnt...)
@@ -129,17 +129,17 @@ func byStreams(ch *plots.Chart, x string) {
 
 // wordRuns are the trainings of one network, and its passes alone.
 type wordRuns struct {
-	alone    []results.Record // passes: timed in turns with each training or, in older runs, apart
-	learnt   []results.Record // of the technique, each network's in order
-	repeated []results.Record // the same from further seeds
-	serial   []results.Record // of the baseline
+	alone    []record.Record // passes: timed in turns with each training or, in older runs, apart
+	learnt   []record.Record // of the technique, each network's in order
+	repeated []record.Record // the same from further seeds
+	serial   []record.Record // of the baseline
 }
 
-func newWordRuns(recs []results.Record) wordRuns {
+func newWordRuns(recs []record.Record) wordRuns {
 	var w wordRuns
 	for _, r := range recs {
 		switch {
-		case r.Status != results.OK:
+		case r.Status != record.OK:
 		case r.Training == nil:
 			w.alone = append(w.alone, r)
 		case r.Training.Repeat > 0:
@@ -160,30 +160,30 @@ func newWordRuns(recs []results.Record) wordRuns {
 }
 
 // timed returns r as a record of t seconds without a training.
-func timed(r *results.Record, label string, t float64) results.Record {
+func timed(r *record.Record, label string, t float64) record.Record {
 	one := *r
 	one.Training, one.Impl.Label = nil, label
-	one.Stats = &results.Stats{N: 1, Min: t, Q1: t, Median: t, Q3: t, Max: t, Mean: t, Level: 0.95, Stop: "max_rounds"}
+	one.Stats = &record.Stats{N: 1, Min: t, Q1: t, Median: t, Q3: t, Max: t, Mean: t, Level: 0.95, Stop: "max_rounds"}
 	return one
 }
 
 // curve lists the records of a network, from the first on. What was trained twice, after a kill,
 // counts once.
-func curve(recs []results.Record, p results.Point) []*results.Record {
-	list := quantity.Latest(where(recs, func(q results.Point) bool { return q == p }))
-	slices.SortStableFunc(list, func(a, b *results.Record) int { return a.Training.Iterations - b.Training.Iterations })
+func curve(recs []record.Record, p record.Point) []*record.Record {
+	list := quantity.Latest(where(recs, func(q record.Point) bool { return q == p }))
+	slices.SortStableFunc(list, func(a, b *record.Record) int { return a.Training.Iterations - b.Training.Iterations })
 	return list
 }
 
 // pace returns the median time of an iteration between records, feeding and reading the loss
 // included; NaN if there is none. The first of several records does not count: caches and clocks
 // were cold.
-func pace(curve []*results.Record) float64 {
+func pace(curve []*record.Record) float64 {
 	return middle(paces(curve))
 }
 
 // paces are the times of an iteration between records, sorted.
-func paces(curve []*results.Record) []float64 {
+func paces(curve []*record.Record) []float64 {
 	var list []float64
 	for i, r := range curve {
 		if i > 0 || len(curve) == 1 {
@@ -195,14 +195,14 @@ func paces(curve []*results.Record) []float64 {
 }
 
 // rates are the paces of all networks as records that can be drawn, beside the passes alone.
-func (w wordRuns) rates() []results.Record {
+func (w wordRuns) rates() []record.Record {
 	list := slices.Clone(w.alone)
 	for i := range list {
 		list[i].Impl.Label = "pass alone"
 	}
 	for _, of := range []struct {
 		label string
-		recs  []results.Record
+		recs  []record.Record
 	}{{"training, parallel steps", w.learnt}, {"training, baseline", w.serial}} {
 		for _, p := range points(of.recs) {
 			all := curve(of.recs, p)
@@ -214,7 +214,7 @@ func (w wordRuns) rates() []results.Record {
 
 // A streamsRun holds the results of one number of streams.
 type streamsRun struct {
-	point        results.Point
+	point        record.Point
 	alone        float64 // seconds of a pass
 	overhead     overhead
 	train, slow  float64  // seconds of an iteration: of the technique, of the baseline
@@ -249,7 +249,7 @@ func (s streamsRun) rate(seconds float64) table.Cell {
 func (w wordRuns) runs() (list []streamsRun, words int64, loss float64) {
 	words, loss = math.MaxInt64, math.Inf(-1)
 	all := points(w.learnt)
-	slices.SortFunc(all, func(a, b results.Point) int { return a.Batch - b.Batch })
+	slices.SortFunc(all, func(a, b record.Point) int { return a.Batch - b.Batch })
 	for _, p := range all {
 		for _, c := range w.seedsOf(p) {
 			words = min(words, c[len(c)-1].Training.Frames)
@@ -257,7 +257,7 @@ func (w wordRuns) runs() (list []streamsRun, words int64, loss float64) {
 	}
 	for _, p := range all {
 		s := streamsRun{point: p, alone: math.NaN(), overhead: overheadOf(curve(w.learnt, p)), train: pace(curve(w.learnt, p)), slow: pace(curve(w.serial, p)), toLoss: math.NaN()}
-		if r := find(w.alone, intra, func(q results.Point) bool { return q == p }); r != nil {
+		if r := find(w.alone, intra, func(q record.Point) bool { return q == p }); r != nil {
 			s.alone = r.Seconds()
 		}
 		var losses []float64

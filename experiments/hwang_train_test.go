@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestWordsAlike: at either size, the points of hwang-train have equally many words a minibatch for
@@ -35,15 +35,15 @@ func TestWordsAlike(t *testing.T) {
 // many words, and times are those of the first record with so low a loss. Passes are timed in the
 // training's turns.
 func TestWordReport(t *testing.T) {
-	recs := slices.DeleteFunc(planned(t, "hwang-train", cpu), func(r results.Record) bool {
+	recs := slices.DeleteFunc(planned(t, "hwang-train", cpu), func(r record.Record) bool {
 		return r.Point.Cell != "lstm-c" || r.Point.Batch == 8 || r.Training.Repeat > 0
 	})
-	var list []results.Record
+	var list []record.Record
 	for _, r := range recs {
 		one := *r.Training
 		r.Training, r.Stats = &one, stats(1)
 		if one.Beside != nil {
-			one.Beside = &results.Beside{Pairs: 3, Ratio: 2, Iteration: 1.1, Pass: 0.5, LeastIteration: 0.9, LeastPass: 0.5}
+			one.Beside = &record.Beside{Pairs: 3, Ratio: 2, Iteration: 1.1, Pass: 0.5, LeastIteration: 0.9, LeastPass: 0.5}
 			if r.Seq < 3 { // of five records or ten
 				one.Beside.Ratio = 3
 			}
@@ -59,7 +59,7 @@ func TestWordReport(t *testing.T) {
 			r.Stats = stats(50) // another program came
 		}
 		if one.HeldOut != nil {
-			one.HeldOut = &results.Score{Loss: 10 - float64(r.Seq)}
+			one.HeldOut = &record.Score{Loss: 10 - float64(r.Seq)}
 			if r.Point.Batch == 64 {
 				one.HeldOut.Loss -= 0.5
 			}
@@ -103,7 +103,7 @@ func TestWordReport(t *testing.T) {
 // TestWordReportInPart: a network that was not evaluated does not count for the loss that all reach.
 func TestWordReportInPart(t *testing.T) {
 	for unknown, want := range map[int]string{0: ". All reach ", 8: ". All that were evaluated reach ", -1: ""} {
-		var list []results.Record
+		var list []record.Record
 		for _, r := range planned(t, "hwang-train", cpu) {
 			if r.Training.Repeat > 0 {
 				continue
@@ -111,7 +111,7 @@ func TestWordReportInPart(t *testing.T) {
 			one := *r.Training
 			r.Training, r.Stats = &one, stats(1)
 			if one.Wall = float64(r.Seq); one.HeldOut != nil {
-				one.HeldOut = &results.Score{Loss: 10 - float64(r.Seq)}
+				one.HeldOut = &record.Score{Loss: 10 - float64(r.Seq)}
 			}
 			if r.Point.Batch == unknown || unknown < 0 {
 				one.HeldOut = nil
@@ -141,12 +141,12 @@ func TestWordReportInPart(t *testing.T) {
 // of the first seed.
 func TestWordSeeds(t *testing.T) {
 	for spread, says := range map[float64]string{0.01: "N = 64 clearly learns more", 2: "which learns more cannot be told"} {
-		var list []results.Record
+		var list []record.Record
 		for _, r := range planned(t, "hwang-train", cpu) {
 			one := *r.Training
 			r.Training, r.Stats = &one, stats(1+9*float64(one.Repeat))
 			if one.HeldOut != nil {
-				one.HeldOut = &results.Score{Loss: 10 - float64(r.Point.Batch)/64 + spread*float64(one.Repeat)}
+				one.HeldOut = &record.Score{Loss: 10 - float64(r.Point.Batch)/64 + spread*float64(one.Repeat)}
 			}
 			list = append(list, r)
 		}
@@ -161,6 +161,6 @@ func TestWordSeeds(t *testing.T) {
 	}
 }
 
-func stats(seconds float64) *results.Stats {
-	return &results.Stats{N: 1, Min: seconds, Q1: seconds, Median: seconds, Q3: seconds, Max: seconds, Mean: seconds, Level: 0.95, Stop: "max_rounds"}
+func stats(seconds float64) *record.Stats {
+	return &record.Stats{N: 1, Min: seconds, Q1: seconds, Median: seconds, Q3: seconds, Max: seconds, Mean: seconds, Level: 0.95, Stop: "max_rounds"}
 }

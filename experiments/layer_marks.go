@@ -5,17 +5,17 @@ import (
 
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // overNaive draws each technique's speed-up over naive, a mark for each layer and a panel for each
 // cell. Layers that differ in all of their sizes make no lines.
-func overNaive(recs []results.Record, on Target, title string) plots.Figure {
+func overNaive(recs []record.Record, on Target, title string) plots.Figure {
 	ch := &plots.Chart{Title: title, Subtitle: on.Name, Notes: []string{"Ratios of medians, one mark per layer. Layers also differ in minibatch, time steps and pass."},
 		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over naive", Scale: plots.Log, Format: times}}
 	names := slices.DeleteFunc(labels(recs), func(n string) bool { return n == "naive" })
-	layerMarks(ch, recs, names, func(p results.Point) float64 {
-		base := find(recs, "naive", func(q results.Point) bool { return q == p })
+	layerMarks(ch, recs, names, func(p record.Point) float64 {
+		base := find(recs, "naive", func(q record.Point) bool { return q == p })
 		if base == nil {
 			return 0
 		}
@@ -26,12 +26,12 @@ func overNaive(recs []results.Record, on Target, title string) plots.Figure {
 
 // overVendor draws our fastest form's speed-up over the vendor's fastest, a mark for each layer. It
 // is nil if no layer was measured with both.
-func overVendor(recs []results.Record, on Target, title string) plots.Figure {
+func overVendor(recs []record.Record, on Target, title string) plots.Figure {
 	own := slices.DeleteFunc(labels(recs), quantity.Vendor)
 	theirs := vendorsOf(recs)
-	var best []results.Record
+	var best []record.Record
 	for _, p := range points(recs) {
-		if r := fastest(recs, own, func(q results.Point) bool { return q == p }); r != nil {
+		if r := fastest(recs, own, func(q record.Point) bool { return q == p }); r != nil {
 			one := *r
 			one.Impl.Label = p.Pass
 			best = append(best, one)
@@ -39,8 +39,8 @@ func overVendor(recs []results.Record, on Target, title string) plots.Figure {
 	}
 	ch := &plots.Chart{Title: title, Subtitle: on.Name, Notes: []string{"Ratios of medians, the fastest of each; above 1, rnnbench is faster. One mark per layer; layers also differ in minibatch and time steps."},
 		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over cuDNN", Scale: plots.Log, Format: times}}
-	layerMarks(ch, best, labels(best), func(p results.Point) float64 {
-		r := fastest(recs, theirs, func(q results.Point) bool { return q == p })
+	layerMarks(ch, best, labels(best), func(p record.Point) float64 {
+		r := fastest(recs, theirs, func(q record.Point) bool { return q == p })
 		if r == nil {
 			return 0
 		}
@@ -54,9 +54,9 @@ func overVendor(recs []results.Record, on Target, title string) plots.Figure {
 
 // layerMarks draws each technique's speed-up over base, the seconds of a layer, in a panel for each
 // cell. A layer whose base is 0 is left out.
-func layerMarks(ch *plots.Chart, recs []results.Record, names []string, base func(results.Point) float64) {
+func layerMarks(ch *plots.Chart, recs []record.Record, names []string, base func(record.Point) float64) {
 	for _, p := range points(recs) {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		over := base(p)
 		if over == 0 {
 			continue

@@ -10,7 +10,7 @@ import (
 
 	"rnnbench/plots"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -60,8 +60,8 @@ func martinLSTM() []float64 {
 
 // martinPoint returns the network of Figure 1: an embedding of 40 and a polarity in, two maps of 34²
 // positions out.
-func martinPoint(cell string, steps, batch int) results.Point {
-	return results.Point{Cell: cell, Pass: "train", Input: 41, Hidden: 256, Layers: 2, Output: 2 * 34 * 34, Steps: steps, Batch: batch, Precision: "fp32"}
+func martinPoint(cell string, steps, batch int) record.Point {
+	return record.Point{Cell: cell, Pass: "train", Input: 41, Hidden: 256, Layers: 2, Output: 2 * 34 * 34, Steps: steps, Batch: batch, Precision: "fp32"}
 }
 
 // Labels of Figure 1.
@@ -85,7 +85,7 @@ var martinFig1 = Experiment{
 	Source: "Martin & Cundy 2017, Figure 1",
 	Unlike: "no embedding, one softmax, forward and backward alone",
 	Parts: func(s Size, on Target) []Part {
-		var scan, serial, lstm []results.Point
+		var scan, serial, lstm []record.Point
 		for _, row := range martinLengths(on) {
 			for i := range row.batches(on) {
 				batch := 1 << i
@@ -107,13 +107,13 @@ var martinFig1 = Experiment{
 		// The LSTM, with which all lengths are compared, comes first, should time run out.
 		parts := append([]Part{{lstm, serials}, {serial, []grid.Spec{stepByStep(lsSerial)}}}, scanParts(scan, on)...)
 		parts = append(parts, sameLengths(s, on)...)
-		var rivals []results.Point
+		var rivals []record.Point
 		for _, p := range martinOthers(s, on) {
 			q := p
 			if q.Cell, q.Steps = "lstm", min(q.Steps, 256); !slices.Contains(rivals, q) {
 				rivals = append(rivals, q)
 			}
-			parts = append(parts, scanParts([]results.Point{p}, on)...)
+			parts = append(parts, scanParts([]record.Point{p}, on)...)
 		}
 		if rivals != nil {
 			parts = append(parts, Part{rivals, serials})
@@ -128,24 +128,24 @@ var martinFig1 = Experiment{
 const scanRows = 1 << 16
 
 // scanParts are the parts of LS-LSTM by scan, on a GPU one per minibatch.
-func scanParts(points []results.Point, on Target) []Part {
+func scanParts(points []record.Point, on Target) []Part {
 	if !on.GPU {
 		return []Part{{points, []grid.Spec{spec(lsScan, "scan", nil)}}}
 	}
 	var parts []Part
-	for batch, group := range groupedBy(points, func(p results.Point) int { return p.Batch }) {
+	for batch, group := range groupedBy(points, func(p record.Point) int { return p.Batch }) {
 		parts = append(parts, Part{group, []grid.Spec{spec(lsScan, "scan", knob.Params{"inputbatch": max(1, scanRows/batch), "graph": 1})}})
 	}
 	return parts
 }
 
 // groupedBy yields points in groups, in the order of their keys.
-func groupedBy(points []results.Point, key func(results.Point) int) iter.Seq2[int, []results.Point] {
-	groups := map[int][]results.Point{}
+func groupedBy(points []record.Point, key func(record.Point) int) iter.Seq2[int, []record.Point] {
+	groups := map[int][]record.Point{}
 	for _, p := range points {
 		groups[key(p)] = append(groups[key(p)], p)
 	}
-	return func(yield func(int, []results.Point) bool) {
+	return func(yield func(int, []record.Point) bool) {
 		for _, k := range slices.Sorted(maps.Keys(groups)) {
 			if !yield(k, groups[k]) {
 				return
@@ -155,7 +155,7 @@ func groupedBy(points []results.Point, key func(results.Point) int) iter.Seq2[in
 }
 
 // martinOthers returns what else is measured on a GPU: deeper stacks, and inference.
-func martinOthers(s Size, on Target) []results.Point {
+func martinOthers(s Size, on Target) []record.Point {
 	if !on.GPU {
 		return nil
 	}
@@ -163,7 +163,7 @@ func martinOthers(s Size, on Target) []results.Point {
 	if s == Quick {
 		steps, layers = 1024, []int{4}
 	}
-	var all []results.Point
+	var all []record.Point
 	for _, n := range layers {
 		p := martinPoint("ls-lstm", steps, 1)
 		p.Layers = n
@@ -192,7 +192,7 @@ func sameLengths(s Size, on Target) (parts []Part) {
 	if s == Quick {
 		return nil
 	}
-	var launched, long []results.Point
+	var launched, long []record.Point
 	for _, row := range martinLengths(on) {
 		switch p := martinPoint("lstm", row.steps, 1); {
 		case row.steps == 256 || row.paper == nil || !on.GPU && row.steps > 4096:
@@ -218,7 +218,7 @@ func sameForms() []grid.Spec {
 
 // ofFigure1 reports whether a point is of the paper's figure, where an LSTM has 256
 // steps.
-func ofFigure1(p results.Point) bool {
+func ofFigure1(p record.Point) bool {
 	return p.Layers == 2 && p.Pass == "train" && (p.Cell != "lstm" || p.Steps == 256)
 }
 
@@ -235,12 +235,12 @@ func lstmForms() []grid.Spec {
 }
 
 // events is a record's throughput in 1000 events a second.
-func events(r *results.Record) float64 {
+func events(r *record.Record) float64 {
 	return float64(r.Point.Steps*r.Point.Batch) / r.Seconds() / 1000
 }
 
-func reportMartin(all []results.Record, on Target) (*Report, error) {
-	recs := slices.DeleteFunc(slices.Clone(all), func(r results.Record) bool { return !ofFigure1(r.Point) })
+func reportMartin(all []record.Record, on Target) (*Report, error) {
+	recs := slices.DeleteFunc(slices.Clone(all), func(r record.Record) bool { return !ofFigure1(r.Point) })
 	var batches []int
 	for _, p := range points(recs) {
 		if !slices.Contains(batches, p.Batch) {
@@ -260,7 +260,7 @@ func reportMartin(all []results.Record, on Target) (*Report, error) {
 		cells := []table.Cell{table.Text(label), table.Int(steps)}
 		some := false
 		for _, b := range batches {
-			here := func(p results.Point) bool { return p.Steps == steps && p.Batch == b }
+			here := func(p record.Point) bool { return p.Steps == steps && p.Batch == b }
 			i, printed := int(math.Log2(float64(b))), ""
 			if i < len(paper) {
 				printed = fmt.Sprintf(" (%g)", paper[i])
@@ -308,7 +308,7 @@ func reportMartin(all []results.Record, on Target) (*Report, error) {
 
 // reportOthers compares stacks of other depths and inference with the fastest LSTM, and with the one
 // that runs step by step as a framework runs it.
-func reportOthers(recs []results.Record) *table.Table {
+func reportOthers(recs []record.Record) *table.Table {
 	t := &table.Table{
 		Title: "Deeper stacks and inference, one sequence, in 1000 events/s",
 		Columns: []table.Column{
@@ -317,15 +317,15 @@ func reportOthers(recs []results.Record) *table.Table {
 		},
 	}
 	for _, p := range points(recs) {
-		scan := find(recs, lsScan, func(q results.Point) bool { return q == p })
+		scan := find(recs, lsScan, func(q record.Point) bool { return q == p })
 		if p.Cell != "ls-lstm" || ofFigure1(p) || scan == nil {
 			continue
 		}
 		q := p
 		q.Cell, q.Steps = "lstm", min(p.Steps, 256)
-		var best, naive *results.Record
+		var best, naive *record.Record
 		for _, s := range append(lstmForms(), stepByStep(lstmBest)) {
-			r := find(recs, s.Label, func(o results.Point) bool { return o == q })
+			r := find(recs, s.Label, func(o record.Point) bool { return o == q })
 			if r != nil && (best == nil || events(r) > events(best)) {
 				best = r
 			}
@@ -334,7 +334,7 @@ func reportOthers(recs []results.Record) *table.Table {
 			}
 		}
 		row := []table.Cell{table.Int(p.Layers), table.Text(p.Pass), table.Int(p.Steps), number(events(scan), "%.1f")}
-		over := func(r *results.Record) float64 {
+		over := func(r *record.Record) float64 {
 			if r == nil {
 				return math.NaN()
 			}
@@ -352,10 +352,10 @@ func reportOthers(recs []results.Record) *table.Table {
 
 // outOfMemory reports whether the newest record of a label at a point was
 // declined for want of memory.
-func outOfMemory(recs []results.Record, label string, at func(results.Point) bool) bool {
+func outOfMemory(recs []record.Record, label string, at func(record.Point) bool) bool {
 	for _, r := range slices.Backward(recs) {
 		if r.Impl.Label == label && at(r.Point) {
-			return r.ReasonCode != nil && *r.ReasonCode == results.ReasonMemory
+			return r.ReasonCode != nil && *r.ReasonCode == record.ReasonMemory
 		}
 	}
 	return false
@@ -363,10 +363,10 @@ func outOfMemory(recs []results.Record, label string, at func(results.Point) boo
 
 // martinFigures draws the LS-LSTM by length beside the LSTM, and the LSTM's forms. The table has every
 // form of NVIDIA's library, the figure the fastest.
-func (rep *Report) martinFigures(recs []results.Record, on Target) {
+func (rep *Report) martinFigures(recs []record.Record, on Target) {
 	var lengths []int // with a line: as many as can be told apart beside the LSTM's
 	for _, l := range martinLengths(on) {
-		if slices.ContainsFunc(recs, func(r results.Record) bool { return r.Impl.Label == lsScan && r.Point.Steps == l.steps }) {
+		if slices.ContainsFunc(recs, func(r record.Record) bool { return r.Impl.Label == lsScan && r.Point.Steps == l.steps }) {
 			lengths = append(lengths, l.steps)
 		}
 	}
@@ -376,7 +376,7 @@ func (rep *Report) martinFigures(recs []results.Record, on Target) {
 		n := 0
 		lengths = slices.DeleteFunc(lengths, func(int) bool { n++; return n%2 == 0 })
 	}
-	var some, forms []results.Record
+	var some, forms []record.Record
 	for _, r := range recs {
 		label := r.Impl.Label
 		if label == lstmBest || label == lsScan && slices.Contains(lengths, r.Point.Steps) {

@@ -9,17 +9,17 @@ import (
 	"strings"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // martinFindings compares the records with what the paper says of Figure 1: first over the paper's
 // own LSTM, then, in same, over the fastest LSTM of the same length.
-func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, on Target, same []string) {
-	var first, last, most *results.Record
+func (rep *Report) martinFindings(recs []record.Record, lstm map[int]float64, on Target, same []string) {
+	var first, last, most *record.Record
 	lo, hi, at := math.Inf(1), 0.0, ""
 	for i := range recs {
 		r := &recs[i]
-		if r.Impl.Label != lsScan || r.Status != results.OK {
+		if r.Impl.Label != lsScan || r.Status != record.OK {
 			continue
 		}
 		if v := lstm[r.Point.Batch]; v > 0 && r.Point.Steps <= paperLongest {
@@ -42,7 +42,7 @@ func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, o
 		out = append(out, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch: %.2f× to %.2f× (%s). This LSTM has one grouped product per step, like the paper's. The paper reports 1.17× to 175×.%s", lo, hi, at,
 			on.say(" Here, each step reads the LSTM's 1 MiB of recurrent weights from caches. The output layer, equal for both, takes over a third of the operations.", "")))
 		const claim = "an LS-LSTM trains up to 175 times as fast as the LSTM at the same minibatch"
-		longest := find(recs, lsScan, func(p results.Point) bool { return p.Batch == 1 && p.Steps == paperLongest }) // the paper's 175
+		longest := find(recs, lsScan, func(p record.Point) bool { return p.Batch == 1 && p.Steps == paperLongest }) // the paper's 175
 		if longest != nil && lstm[1] > 0 || on.Reduced {
 			v, why := overLSTM(recs, most, on)
 			claimNear(rep, on, claim, "up to "+withInterval(v, "%.2f", "×"), v, 175, why)
@@ -54,7 +54,7 @@ func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, o
 	if first != nil && last != first {
 		grown := events(last) / events(first)
 		out = append(out, fmt.Sprintf("One sequence at a time: %.1f thousand events per second at length %d and %.1f at length %d, %.2f× as many. The paper reports 13.1 at 256 and 129 at 65536.", events(first), first.Point.Steps, events(last), last.Point.Steps, grown))
-		long := find(recs, lsScan, func(p results.Point) bool { return p.Batch == 1 && p.Steps == paperLongest })
+		long := find(recs, lsScan, func(p record.Point) bool { return p.Batch == 1 && p.Steps == paperLongest })
 		if long == nil {
 			long = last
 		}
@@ -65,7 +65,7 @@ func (rep *Report) martinFindings(recs []results.Record, lstm map[int]float64, o
 	out = append(out, martinForms(recs)...)
 	var gains []string
 	for _, l := range martinLengths(on) {
-		one := func(p results.Point) bool { return p.Steps == l.steps && p.Batch == 1 }
+		one := func(p record.Point) bool { return p.Steps == l.steps && p.Batch == 1 }
 		if a, b := find(recs, lsSerial, one), find(recs, lsScan, one); a != nil && b != nil {
 			gains = append(gains, fmt.Sprintf("%.2f× at T=%d", a.Seconds()/b.Seconds(), l.steps))
 		}
@@ -81,8 +81,8 @@ const paperLongest = 65536
 
 // overLSTM is how many times the LSTM's events per second scan reaches at the same minibatch. why is
 // what launches have to do with it, if the LSTM was also replayed as a graph, or on a CPU the peak.
-func overLSTM(recs []results.Record, scan *results.Record, on Target) (v quantity.Interval, why string) {
-	here := func(p results.Point) bool { return p.Cell == "lstm" && p.Batch == scan.Point.Batch && p.Steps == 256 }
+func overLSTM(recs []record.Record, scan *record.Record, on Target) (v quantity.Interval, why string) {
+	here := func(p record.Point) bool { return p.Cell == "lstm" && p.Batch == scan.Point.Batch && p.Steps == 256 }
 	launched, graph := find(recs, lstmBest, here), find(recs, lstmGraph, here)
 	v = moreEvents(scan, launched)
 	if !on.GPU {
@@ -96,7 +96,7 @@ func overLSTM(recs []results.Record, scan *results.Record, on Target) (v quantit
 
 // peakLimits says that arithmetic keeps scan from times as many events per second as base, if even the
 // peak of a processor would; else "".
-func peakLimits(scan, base *results.Record, times float64) string {
+func peakLimits(scan, base *record.Record, times float64) string {
 	most := scan.PeakFLOPS() / float64(scan.Work.Flops) * float64(scan.Point.Steps*scan.Point.Batch) / 1000 // events
 	if most <= 0 || most/events(base) > times || !differ(most/events(base), times) {
 		return ""
@@ -106,7 +106,7 @@ func peakLimits(scan, base *results.Record, times float64) string {
 
 // nearCopy says that memory limits r, if it moves its operations' bytes at most of the rate of a copy;
 // else "".
-func nearCopy(r *results.Record, on Target) string {
+func nearCopy(r *record.Record, on Target) string {
 	const most = 0.7
 	rate := float64(r.Work.Bytes) / r.Seconds()
 	if on.Copy == 0 || rate < most*on.Copy {
@@ -116,10 +116,10 @@ func nearCopy(r *results.Record, on Target) string {
 }
 
 // longBeatsMany compares one long sequence of an LS-LSTM with many short ones of an LSTM.
-func longBeatsMany(r *Report, recs []results.Record, on Target) {
+func longBeatsMany(r *Report, recs []record.Record, on Target) {
 	const claim = "an LS-LSTM with one sequence of 8192 events beats an LSTM with 256 sequences"
-	scan := find(recs, lsScan, func(p results.Point) bool { return p.Batch == 1 && p.Steps == 8192 })
-	many := func(p results.Point) bool { return p.Cell == "lstm" && p.Batch == 256 && p.Steps == 256 }
+	scan := find(recs, lsScan, func(p record.Point) bool { return p.Batch == 1 && p.Steps == 8192 })
+	many := func(p record.Point) bool { return p.Cell == "lstm" && p.Batch == 256 && p.Steps == 256 }
 	lstm := find(recs, lstmBest, many)
 	if scan == nil || lstm == nil {
 		unmeasured(r, claim, "one of both")
@@ -140,21 +140,21 @@ func longBeatsMany(r *Report, recs []results.Record, on Target) {
 // martinForms compares the best scan of one sequence with every LSTM of one: the paper's
 // counterpart, then the others, the fastest first. An LSTM runs 256 steps, since its rate does not
 // depend on their number.
-func martinForms(recs []results.Record) []string {
-	one := func(p results.Point) bool { return p.Batch == 1 }
-	var best *results.Record
+func martinForms(recs []record.Record) []string {
+	one := func(p record.Point) bool { return p.Batch == 1 }
+	var best *record.Record
 	for i := range recs {
-		if r := &recs[i]; r.Impl.Label == lsScan && r.Status == results.OK && one(r.Point) && r.Point.Steps <= paperLongest && (best == nil || events(r) > events(best)) {
+		if r := &recs[i]; r.Impl.Label == lsScan && r.Status == record.OK && one(r.Point) && r.Point.Steps <= paperLongest && (best == nil || events(r) > events(best)) {
 			best = r
 		}
 	}
-	rank := func(r *results.Record) int {
+	rank := func(r *record.Record) int {
 		if r.Impl.Label == lstmBest {
 			return 0
 		}
 		return 1
 	}
-	var rivals []*results.Record
+	var rivals []*record.Record
 	for _, s := range append(lstmForms(), stepByStep(lstmBest)) {
 		if r := find(recs, s.Label, one); best != nil && r != nil {
 			rivals = append(rivals, r)
@@ -163,7 +163,7 @@ func martinForms(recs []results.Record) []string {
 	if len(rivals) < 2 {
 		return nil
 	}
-	slices.SortStableFunc(rivals, func(a, b *results.Record) int {
+	slices.SortStableFunc(rivals, func(a, b *record.Record) int {
 		return cmp.Or(rank(a)-rank(b), cmp.Compare(events(b), events(a)))
 	})
 	var parts []string
@@ -181,7 +181,7 @@ func martinForms(recs []results.Record) []string {
 }
 
 // sameLength compares LS-LSTM and the fastest LSTM where both have as many steps, with one sequence.
-func sameLength(recs []results.Record) []string {
+func sameLength(recs []record.Record) []string {
 	var parts []string
 	longest := 0
 	graph := false
@@ -192,7 +192,7 @@ func sameLength(recs []results.Record) []string {
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(steps)) {
-		here := func(p results.Point) bool {
+		here := func(p record.Point) bool {
 			return p.Layers == 2 && p.Pass == "train" && p.Batch == 1 && p.Steps == n
 		}
 		var forms, replayed []string
@@ -218,11 +218,11 @@ func sameLength(recs []results.Record) []string {
 		return nil
 	}
 	over := "the fastest LSTM"
-	if results.OnGPU(recs[0].Device) {
+	if record.OnGPU(recs[0].Device) {
 		over += " and over the fastest LSTM as a graph"
 	}
 	s := "At the same length, one sequence, speed-up over " + over + ": " + strings.Join(parts, "; ") + "."
-	if results.OnGPU(recs[0].Device) {
+	if record.OnGPU(recs[0].Device) {
 		if !graph {
 			s += " This form was not measured in this run and may be faster: " + lstmPersistentGraph + "."
 		}

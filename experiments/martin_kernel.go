@@ -9,7 +9,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -41,10 +41,10 @@ var martinKernel = Experiment{
 		if s == Quick {
 			hidden, steps = []int{16, 256}, []int{64, 512, 4096}
 		}
-		var all []results.Point
+		var all []record.Point
 		for _, h := range hidden {
 			for _, n := range steps {
-				all = append(all, results.Point{Cell: "gilr", Pass: "forward", Input: 1, Hidden: h, Layers: 1, Steps: n, Batch: 1, Precision: "fp32"})
+				all = append(all, record.Point{Cell: "gilr", Pass: "forward", Input: 1, Hidden: h, Layers: 1, Steps: n, Batch: 1, Precision: "fp32"})
 			}
 		}
 		parts := []Part{{all, martinWays(on)}}
@@ -53,7 +53,7 @@ var martinKernel = Experiment{
 		}
 		return parts
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		t := &table.Table{
 			Title:   "Forward pass of a GILR layer: one input, one sequence",
 			Columns: []table.Column{{Name: "n", Key: "hidden", Right: true}, {Name: "T", Key: "steps", Right: true}},
@@ -70,9 +70,9 @@ var martinKernel = Experiment{
 		var gains, all, overSteps []float64
 		for _, p := range points(recs) {
 			row := []table.Cell{table.Int(p.Hidden), table.Int(p.Steps)}
-			var rec []*results.Record
+			var rec []*record.Record
 			for _, w := range ways {
-				r := find(recs, w.Label, func(q results.Point) bool { return q == p })
+				r := find(recs, w.Label, func(q record.Point) bool { return q == p })
 				if rec = append(rec, r); r == nil {
 					row = append(row, missing())
 					continue
@@ -118,7 +118,7 @@ var martinKernel = Experiment{
 		if len(gains) > 0 {
 			rep.Findings = append(rep.Findings, fmt.Sprintf("A scan with its channels split is %.1f× as fast as one operation per step (geometric mean).", geomean(gains)))
 		}
-		some := slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool {
+		some := slices.DeleteFunc(slices.Clone(recs), func(r record.Record) bool {
 			return !slices.ContainsFunc(ways, func(w grid.Spec) bool { return w.Label == r.Impl.Label })
 		})
 		fig, err := plots.Lines(some, plots.Spec{X: "steps", Y: "events", Panel: "hidden", Machine: on.Name, Title: "GILR layer: events per second over length, one sequence"})

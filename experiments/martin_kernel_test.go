@@ -8,11 +8,11 @@ import (
 
 	"rnnbench/experiments"
 	"rnnbench/plots"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // withTimes gives records the median times that seconds returns; 0 leaves a record as it is.
-func withTimes(recs []results.Record, seconds func(results.Record) float64) []results.Record {
+func withTimes(recs []record.Record, seconds func(record.Record) float64) []record.Record {
 	recs = slices.Clone(recs)
 	for i, r := range recs {
 		if t := seconds(r); t > 0 {
@@ -32,7 +32,7 @@ func TestProcessors(t *testing.T) {
 	for workers, want := range map[int]experiments.Outcome{2: experiments.Unmeasured, 3: experiments.Agrees, 16: experiments.Differs} {
 		on := cpu
 		on.Workers = workers
-		recs := withTimes(planned(t, "martin-kernel", on), func(r results.Record) float64 {
+		recs := withTimes(planned(t, "martin-kernel", on), func(r record.Record) float64 {
 			n := 0
 			if fmt.Sscanf(r.Impl.Label, "scan alone, %d", &n); n == 16 {
 				return 2 // too many
@@ -69,7 +69,7 @@ func TestLengthsOfThePaper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recs := withTimes(recordsOf(e.Parts(experiments.Full, gpu)), func(r results.Record) float64 {
+	recs := withTimes(recordsOf(e.Parts(experiments.Full, gpu)), func(r record.Record) float64 {
 		events := float64(r.Point.Batch * r.Point.Steps)
 		switch {
 		case r.Impl.Label == "LSTM":
@@ -103,12 +103,12 @@ func TestPeakLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recs := withTimes(recordsOf(e.Parts(experiments.Full, cpu)), func(r results.Record) float64 { return float64(r.Point.Batch*r.Point.Steps) / 1e4 })
+	recs := withTimes(recordsOf(e.Parts(experiments.Full, cpu)), func(r record.Record) float64 { return float64(r.Point.Batch*r.Point.Steps) / 1e4 })
 	for i := range recs {
 		events := float64(recs[i].Point.Batch * recs[i].Point.Steps)
 		recs[i].Device = "cpu-synthetic-2t"
 		peak := 3e4 * float64(recs[i].Work.Flops) / events // three times as fast as this
-		recs[i].Rate = &results.Rate{Flops: peak / 3, Peak: &peak, Source: results.PeakMultiplyAdds}
+		recs[i].Rate = &record.Rate{Flops: peak / 3, Peak: &peak, Source: record.PeakMultiplyAdds}
 	}
 	for _, claim := range []string{"an LS-LSTM trains up to 175 times", "one sequence: 9.8 times"} {
 		if c := claimOn(t, report(t, "martin-fig1", recs, cpu), claim); !strings.HasPrefix(c.Why, "arithmetic limits it: ") || !strings.HasSuffix(c.Why, "it would be 3.0×") {
@@ -120,7 +120,7 @@ func TestPeakLimits(t *testing.T) {
 // TestLaunchedTraining: if whole training has another factor than the paper's, the report says how
 // much of it is the LSTM's replay as a graph.
 func TestLaunchedTraining(t *testing.T) {
-	recs := withTimes(planned(t, "martin-fig1-training", gpu), func(r results.Record) float64 {
+	recs := withTimes(planned(t, "martin-fig1-training", gpu), func(r record.Record) float64 {
 		events := float64(r.Point.Batch * r.Point.Steps)
 		return events / map[string]float64{"LS-LSTM": 50e3, "LSTM": 1000, "LSTM, launched": 700}[r.Impl.Label]
 	})

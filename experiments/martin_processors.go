@@ -8,7 +8,7 @@ import (
 	"rnnbench/model"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -36,12 +36,12 @@ func processorWays(on Target) (all []grid.Spec) {
 
 // overProcessors adds the time of the recurrence alone by each number of processors, and when it is
 // faster than by one.
-func overProcessors(rep *Report, recs []results.Record, on Target) {
+func overProcessors(rep *Report, recs []record.Record, on Target) {
 	t := &table.Table{Title: "The recurrence alone: times as fast with p processors as with one, and by the model of section 2.1 in brackets",
 		Columns: []table.Column{{Name: "n", Key: "hidden", Right: true}, {Name: "T", Key: "steps", Right: true}, {Name: "p=1", Key: "one_s", Right: true}}}
 	var counts []int
 	for _, n := range []int{2, 3, 4, 8, 16} {
-		if slices.ContainsFunc(recs, func(r results.Record) bool { return r.Impl.Label == processorLabel(n) }) {
+		if slices.ContainsFunc(recs, func(r record.Record) bool { return r.Impl.Label == processorLabel(n) }) {
 			counts = append(counts, n)
 			t.Columns = append(t.Columns, table.Column{Name: fmt.Sprintf("p=%d", n), Key: fmt.Sprintf("speedup_%d", n), Right: true})
 		}
@@ -49,7 +49,7 @@ func overProcessors(rep *Report, recs []results.Record, on Target) {
 	longest := 0
 	gains := map[int][]quantity.Interval{}
 	for _, p := range points(recs) {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		one := find(recs, processorLabel(1), here)
 		if one == nil {
 			continue
@@ -111,7 +111,7 @@ const (
 
 // kernelOnGPU adds what a scan on a GPU gains over one kernel that loops over time and over operations step
 // by step, and where it is near its peak.
-func kernelOnGPU(r *Report, recs []results.Record, on Target, overSerial, overSteps []float64) {
+func kernelOnGPU(r *Report, recs []record.Record, on Target, overSerial, overSteps []float64) {
 	unmeasured(r, fasterFrom, "other numbers of processors: a GPU's scan runs as many threads as its sizes give")
 	if n := len(overSerial); n > 0 {
 		r.Findings = append(r.Findings, fmt.Sprintf("A scan is %.1f× as fast as one kernel with a thread per channel that loops over time (geometric mean of %d points), between %.2g× and %.0f×.", geomean(overSerial), n, slices.Min(overSerial), slices.Max(overSerial)))
@@ -119,10 +119,10 @@ func kernelOnGPU(r *Report, recs []results.Record, on Target, overSerial, overSt
 	if len(overSteps) > 0 {
 		r.Findings = append(r.Findings, fmt.Sprintf("A scan is %.1f× as fast as one launch per step (geometric mean), and up to %.0f×.", geomean(overSteps), slices.Max(overSteps)))
 	}
-	var peak, small *results.Record // the fastest of all, and of small sizes
-	rate := func(r *results.Record) float64 { return float64(r.Point.Hidden) * events(r) }
+	var peak, small *record.Record // the fastest of all, and of small sizes
+	rate := func(r *record.Record) float64 { return float64(r.Point.Hidden) * events(r) }
 	for _, p := range points(recs) {
-		one := find(recs, "scan", func(q results.Point) bool { return q == p })
+		one := find(recs, "scan", func(q record.Point) bool { return q == p })
 		if one == nil {
 			continue
 		}

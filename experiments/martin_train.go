@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"rnnbench/plots"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -51,9 +51,9 @@ func martinNetworks(s Size) []martinNetwork {
 
 // point is where the network is trained: pixels embedded in 40 features beside the polarity, and
 // two softmaxes over pixels.
-func (n martinNetwork) point() results.Point {
+func (n martinNetwork) point() record.Point {
 	const pixels = 34 * 34
-	return results.Point{
+	return record.Point{
 		Cell: n.cell, Pass: "train", Input: 41, Hidden: n.hidden, Layers: 2, Output: 2 * pixels, Steps: n.steps, Batch: n.batch, Precision: "fp32",
 		Symbols: pixels + 1, Embedding: 40, Groups: 2, Weighted: true,
 	}
@@ -91,8 +91,8 @@ func heldSteps(s Size) int {
 
 // training returns how n is trained. Each network has the same time. The paper does not state Adam's
 // learning rate; 0.001 is the one that Adam's authors suggest.
-func (n martinNetwork) training(s Size, on Target) results.TrainingPlan {
-	t := results.TrainingPlan{Data: martinData, Optimizer: "adam:lr=0.001", Time: 480, Every: 1, Batches: max(1, 1<<17/(n.batch*n.steps)), Beside: true}
+func (n martinNetwork) training(s Size, on Target) record.TrainingPlan {
+	t := record.TrainingPlan{Data: martinData, Optimizer: "adam:lr=0.001", Time: 480, Every: 1, Batches: max(1, 1<<17/(n.batch*n.steps)), Beside: true}
 	t.HeldBatch = n.batch * n.steps / heldSteps(s)
 	switch {
 	case s == Quick: // a minute in all
@@ -112,7 +112,7 @@ var martinTrain = Experiment{
 		var parts []Part
 		for _, n := range martinNetworks(s) {
 			if n.cell == "lstm" && on.GPU {
-				parts = append(parts, Part{[]results.Point{n.point()}, []grid.Spec{stepByStep(slowPass(n.label))}})
+				parts = append(parts, Part{[]record.Point{n.point()}, []grid.Spec{stepByStep(slowPass(n.label))}})
 			}
 		}
 		return parts
@@ -120,7 +120,7 @@ var martinTrain = Experiment{
 	Trainings: func(s Size, on Target) []Training {
 		var all []Training
 		for _, n := range martinNetworks(s) {
-			all = append(all, Training{Part{[]results.Point{n.point()}, []grid.Spec{n.spec(on)}}, n.training(s, on)})
+			all = append(all, Training{Part{[]record.Point{n.point()}, []grid.Spec{n.spec(on)}}, n.training(s, on)})
 		}
 		return all
 	},
@@ -130,21 +130,21 @@ var martinTrain = Experiment{
 // A learned is a network with its records, in the order in which it learned.
 type learned struct {
 	martinNetwork
-	records  []results.Record
+	records  []record.Record
 	overhead overhead
-	pass     float64         // seconds of forward and backward alone; not a number: not measured
-	slow     *results.Record // the pass step by step, as the paper's LSTM ran
-	train    lossCurve       // training loss
-	held     lossCurve       // held-out loss
-	means    bool            // the training loss is a mean over minibatches, not of one at each record
+	pass     float64        // seconds of forward and backward alone; not a number: not measured
+	slow     *record.Record // the pass step by step, as the paper's LSTM ran
+	train    lossCurve      // training loss
+	held     lossCurve      // held-out loss
+	means    bool           // the training loss is a mean over minibatches, not of one at each record
 }
 
 // learnedOf sorts what was trained by network, the LS-LSTM first.
-func learnedOf(recs []results.Record) []learned {
+func learnedOf(recs []record.Record) []learned {
 	size := Full
 	known := func(s Size) []martinNetwork {
 		return slices.DeleteFunc(martinNetworks(s), func(n martinNetwork) bool {
-			return !slices.ContainsFunc(recs, func(r results.Record) bool { return r.Point == n.point() })
+			return !slices.ContainsFunc(recs, func(r record.Record) bool { return r.Point == n.point() })
 		})
 	}
 	if len(known(Quick)) > len(known(Full)) {
@@ -153,13 +153,13 @@ func learnedOf(recs []results.Record) []learned {
 	var all []learned
 	for _, n := range known(size) {
 		l := learned{martinNetwork: n}
-		here := func(p results.Point) bool { return p == n.point() }
+		here := func(p record.Point) bool { return p == n.point() }
 		for _, r := range recs {
-			if r.Training != nil && r.Status == results.OK && r.Impl.Label == n.label && here(r.Point) {
+			if r.Training != nil && r.Status == record.OK && r.Impl.Label == n.label && here(r.Point) {
 				l.records = append(l.records, r)
 			}
 		}
-		slices.SortStableFunc(l.records, func(a, b results.Record) int { return a.Training.Iterations - b.Training.Iterations })
+		slices.SortStableFunc(l.records, func(a, b record.Record) int { return a.Training.Iterations - b.Training.Iterations })
 		if len(l.records) > 0 {
 			l.slow = find(recs, slowPass(n.label), here)
 			l.weighPass(find(recs, passOf(n.label), here))
@@ -171,8 +171,8 @@ func learnedOf(recs []results.Record) []learned {
 }
 
 // weighPass sets the time of the pass: by the training's turns, or by apart, which may be nil.
-func (l *learned) weighPass(apart *results.Record) {
-	var all []*results.Record
+func (l *learned) weighPass(apart *record.Record) {
+	var all []*record.Record
 	for i := range l.records {
 		all = append(all, &l.records[i])
 	}
@@ -191,7 +191,7 @@ func (l learned) rest() float64 {
 }
 
 // last is the latest record.
-func (l learned) last() *results.Training { return l.records[len(l.records)-1].Training }
+func (l learned) last() *record.Training { return l.records[len(l.records)-1].Training }
 
 // setCurves sets the curves of losses.
 func (l *learned) setCurves() {
@@ -259,7 +259,7 @@ func (l learned) seconds() float64 {
 	return all[len(all)/2]
 }
 
-func reportMartinTrain(recs []results.Record, on Target) (*Report, error) {
+func reportMartinTrain(recs []record.Record, on Target) (*Report, error) {
 	all := learnedOf(recs)
 	if len(all) == 0 {
 		return nil, fmt.Errorf("experiments: no network has been trained")
@@ -279,7 +279,7 @@ func reportMartinTrain(recs []results.Record, on Target) (*Report, error) {
 
 // trainFigures draws training loss, held-out loss and accuracy over time.
 func trainFigures(rep *Report, all []learned, on Target) {
-	var trained []results.Record
+	var trained []record.Record
 	means := true
 	for _, l := range all {
 		means = means && l.means

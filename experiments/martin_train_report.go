@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // column returns a column of numbers.
@@ -27,7 +27,7 @@ func lossTable(all []learned) *table.Table {
 		return c
 	}
 	for _, l := range all {
-		last, s := l.last(), results.Score{Loss: math.NaN(), Top1: math.NaN(), Top5: math.NaN(), Top20: math.NaN()}
+		last, s := l.last(), record.Score{Loss: math.NaN(), Top1: math.NaN(), Top5: math.NaN(), Top20: math.NaN()}
 		if last.HeldOut != nil {
 			s = *last.HeldOut
 		}

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // losses returns records of martin-train at the full size, n for each network, once a second. The
 // losses of a network by label are of a time in seconds.
-func losses(t *testing.T, n int, loss func(label string, seconds float64) float64) []results.Record {
+func losses(t *testing.T, n int, loss func(label string, seconds float64) float64) []record.Record {
 	t.Helper()
-	var recs []results.Record
+	var recs []record.Record
 	e, err := experiments.Lookup("martin-train")
 	if err != nil {
 		t.Fatal(err)
@@ -23,8 +23,8 @@ func losses(t *testing.T, n int, loss func(label string, seconds float64) float6
 			r := recordsOf([]experiments.Part{x.Part})[0]
 			r.Seq = i
 			v := loss(r.Impl.Label, float64(i))
-			r.Training = &results.Training{Iterations: i, Wall: float64(i), Frames: int64(i), Loss: v + 1, MeanLoss: v, MeanOf: 16,
-				HeldOut: &results.Score{Loss: v + 0.1, Top1: 0.01, Top5: 0.05, Top20: 0.2}, Optimizer: x.Plan.Optimizer, Data: x.Plan.Data}
+			r.Training = &record.Training{Iterations: i, Wall: float64(i), Frames: int64(i), Loss: v + 1, MeanLoss: v, MeanOf: 16,
+				HeldOut: &record.Score{Loss: v + 0.1, Top1: 0.01, Top5: 0.05, Top20: 0.2}, Optimizer: x.Plan.Optimizer, Data: x.Plan.Data}
 			recs = append(recs, r)
 		}
 	}
@@ -139,7 +139,7 @@ func TestSooner(t *testing.T) {
 			continue
 		}
 		at := float64(recs[i].Seq) // of ten records
-		heldOut := results.Score{Loss: 7 - at/10, Top1: 0.01, Top5: 0.05, Top20: 0.2}
+		heldOut := record.Score{Loss: 7 - at/10, Top1: 0.01, Top5: 0.05, Top20: 0.2}
 		if one.Wall = at; strings.HasPrefix(recs[i].Impl.Label, "LSTM") {
 			one.Wall = 4 * at
 		}

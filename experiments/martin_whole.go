@@ -7,7 +7,7 @@ import (
 
 	"rnnbench/plots"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -22,7 +22,7 @@ const (
 
 // A wholePoint is one of Figure 1 as the paper trains it, with what the paper measured.
 type wholePoint struct {
-	results.Point
+	record.Point
 	label string
 	paper float64 // 1000 events a second
 }
@@ -75,9 +75,9 @@ var martinFig1Training = Experiment{
 		if s == Quick {
 			seconds = 1
 		}
-		plan := results.TrainingPlan{Data: "events:ahead=50:burnin=30:recordings=200", Optimizer: "adam:lr=0.001", Time: seconds, Every: 1 << 30, Beside: true}
+		plan := record.TrainingPlan{Data: "events:ahead=50:burnin=30:recordings=200", Optimizer: "adam:lr=0.001", Time: seconds, Every: 1 << 30, Beside: true}
 		for _, w := range wholePoints(s, on) {
-			all = append(all, Training{Part{[]results.Point{w.Point}, []grid.Spec{w.spec(on)}}, plan})
+			all = append(all, Training{Part{[]record.Point{w.Point}, []grid.Spec{w.spec(on)}}, plan})
 		}
 		return all
 	},
@@ -87,20 +87,20 @@ var martinFig1Training = Experiment{
 // A whole is a point with its record.
 type whole struct {
 	wholePoint
-	train    *results.Record
+	train    *record.Record
 	overhead overhead
 }
 
-func reportMartinWhole(recs []results.Record, on Target) (*Report, error) {
+func reportMartinWhole(recs []record.Record, on Target) (*Report, error) {
 	var all []whole
 	var batches []int
 	for _, w := range wholePoints(Full, on) {
-		here := func(p results.Point) bool { return p == w.Point }
+		here := func(p record.Point) bool { return p == w.Point }
 		x := whole{wholePoint: w, train: find(trainings(recs), w.label, here)}
 		if x.train == nil {
 			continue
 		}
-		x.overhead = overheadOf([]*results.Record{x.train})
+		x.overhead = overheadOf([]*record.Record{x.train})
 		all = append(all, x)
 		if !slices.Contains(batches, w.Batch) {
 			batches = append(batches, w.Batch)
@@ -123,7 +123,7 @@ func reportMartinWhole(recs []results.Record, on Target) (*Report, error) {
 			return table.Number(1/w.train.Seconds(), text)
 		}))
 	rep.wholeFindings(all, on)
-	var trained []results.Record
+	var trained []record.Record
 	for _, w := range all {
 		if w.label != wholeLaunched { // it has one point
 			trained = append(trained, *w.train)
@@ -139,8 +139,8 @@ func reportMartinWhole(recs []results.Record, on Target) (*Report, error) {
 }
 
 // trainings returns the records of trainings. A shard also times the pass of a control point.
-func trainings(recs []results.Record) []results.Record {
-	return slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Training == nil })
+func trainings(recs []record.Record) []record.Record {
+	return slices.DeleteFunc(slices.Clone(recs), func(r record.Record) bool { return r.Training == nil })
 }
 
 // wholeLengths lists the lengths of points.
@@ -176,7 +176,7 @@ func wholeTable(title string, all []whole, batches []int, cell func(whole) table
 // wholeFindings compares the LS-LSTM with the LSTM, and whole training with its pass.
 func (rep *Report) wholeFindings(all []whole, on Target) {
 	lo, hi := math.Inf(1), 0.0
-	var most, rival, launched *results.Record
+	var most, rival, launched *record.Record
 	var more []float64
 	for _, w := range all {
 		if w.overhead.known() {

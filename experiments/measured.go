@@ -2,11 +2,11 @@ package experiments
 
 import (
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // moreEvents is the events per second of a over those of b.
-func moreEvents(a, b *results.Record) quantity.Interval {
+func moreEvents(a, b *record.Record) quantity.Interval {
 	e := timesAsFast(b, a)
 	e = e.by(events(a) * a.Seconds() / (events(b) * b.Seconds()))
 	return quantity.Interval{Value: e.at, Lo: e.lo, Hi: e.hi}

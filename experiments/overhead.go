@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // The target: the most that whole training may take beyond forward and backward alone, in percent.
@@ -27,7 +27,7 @@ type overhead struct {
 }
 
 // overheadOf returns the overhead of a network's records.
-func overheadOf(recs []*results.Record) overhead {
+func overheadOf(recs []*record.Record) overhead {
 	var ratios, passes []float64
 	iteration, pass := math.Inf(1), math.Inf(1)
 	for _, r := range recs {

@@ -7,12 +7,12 @@ import (
 
 	"rnnbench/experiments"
 	"rnnbench/plots"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // reportWithout returns the report of an experiment's records at the papers' sizes without those that leave
 // chooses.
-func reportWithout(t *testing.T, id string, leave func(results.Record) bool) *experiments.Report {
+func reportWithout(t *testing.T, id string, leave func(record.Record) bool) *experiments.Report {
 	t.Helper()
 	e, err := experiments.Lookup(id)
 	if err != nil {
@@ -38,9 +38,9 @@ func outcomes(rep *experiments.Report, words string) (found []experiments.Outcom
 
 // TestScalingNeedsParts: times of one part say nothing about how a technique scales over devices.
 func TestScalingNeedsParts(t *testing.T) {
-	for words, leave := range map[string]func(results.Record) bool{
-		"Scaling over devices was not measured": func(r results.Record) bool { return r.Point.Batch > 4 },
-		"With 4 sequences, persistent keeps":    func(r results.Record) bool { return r.Point.Batch == 8 || r.Point.Batch == 64 },
+	for words, leave := range map[string]func(record.Record) bool{
+		"Scaling over devices was not measured": func(r record.Record) bool { return r.Point.Batch > 4 },
+		"With 4 sequences, persistent keeps":    func(r record.Record) bool { return r.Point.Batch == 8 || r.Point.Batch == 64 },
 	} {
 		rep := reportWithout(t, "diamos-fig5", leave)
 		if !slices.ContainsFunc(rep.Findings, func(s string) bool { return strings.HasPrefix(s, words) }) {
@@ -54,10 +54,10 @@ func TestScalingNeedsParts(t *testing.T) {
 
 // TestAloneIsNotFastest: a technique that was measured alone at a layer is not called the fastest there.
 func TestAloneIsNotFastest(t *testing.T) {
-	all := reportWithout(t, "production", func(results.Record) bool { return false })
+	all := reportWithout(t, "production", func(record.Record) bool { return false })
 	layers := len(all.Tables[0].Rows)
 	seen := 0
-	rep := reportWithout(t, "production", func(r results.Record) bool {
+	rep := reportWithout(t, "production", func(r record.Record) bool {
 		if r.Point.Hidden == 1024 && r.Point.Batch == 512 {
 			seen++
 			return r.Impl.Label != "naive"
@@ -76,11 +76,11 @@ func TestAloneIsNotFastest(t *testing.T) {
 // is said about that number.
 func TestLongestSequenceMissing(t *testing.T) {
 	const claim = "an LS-LSTM trains up to 175 times"
-	all := reportWithout(t, "martin-fig1", func(results.Record) bool { return false })
+	all := reportWithout(t, "martin-fig1", func(record.Record) bool { return false })
 	if got := outcomes(all, claim); len(got) != 1 || got[0] == experiments.Unmeasured {
 		t.Errorf("with all records: %v", got)
 	}
-	rep := reportWithout(t, "martin-fig1", func(r results.Record) bool { return r.Point.Batch == 1 && r.Point.Steps == 65536 })
+	rep := reportWithout(t, "martin-fig1", func(r record.Record) bool { return r.Point.Batch == 1 && r.Point.Steps == 65536 })
 	if got := outcomes(rep, claim); len(got) != 1 || got[0] != experiments.Unmeasured {
 		t.Errorf("without the longest: %v", got)
 	}
@@ -109,7 +109,7 @@ func TestPanelsInOrder(t *testing.T) {
 
 // TestNoEmptyPanel: a table of stacks of which none was measured has a note, not an empty panel.
 func TestNoEmptyPanel(t *testing.T) {
-	rep := reportWithout(t, "diamos-speech", func(r results.Record) bool { return r.Point.Hidden == 1152 })
+	rep := reportWithout(t, "diamos-speech", func(r record.Record) bool { return r.Point.Hidden == 1152 })
 	ch := rep.Figures[0].Figure.(*plots.Chart)
 	if len(ch.Panels) != 1 || !slices.Contains(ch.Notes, "No stack of Table 3 was measured.") {
 		t.Errorf("%d panels, notes %q", len(ch.Panels), ch.Notes)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // noNumber matches NaN, infinity, and a duration that was made of one.
@@ -41,15 +41,15 @@ func TestReportsOfParts(t *testing.T) {
 }
 
 // someOf is a part of recs, some of which failed or were not evaluated.
-func someOf(random *rand.Rand, recs []results.Record, trial int) []results.Record {
+func someOf(random *rand.Rand, recs []record.Record, trial int) []record.Record {
 	share := random.Float64()
-	var some []results.Record
+	var some []record.Record
 	for _, r := range recs {
 		if random.Float64() >= share {
 			continue
 		}
 		if trial%2 == 1 && random.Float64() < 0.2 {
-			r.Status, r.Stats = results.Failed, nil
+			r.Status, r.Stats = record.Failed, nil
 		}
 		if r.Training != nil && trial%3 == 1 && random.Float64() < 0.5 {
 			training := *r.Training

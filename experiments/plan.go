@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/plan"
 )
 
@@ -29,7 +29,7 @@ func (e Experiment) Plan(size Size, on Target) plan.Plan {
 
 // Of is the ID of the experiment that made a run, by the plan's summary; "" if none
 // did.
-func Of(m results.Manifest) string {
+func Of(m record.Manifest) string {
 	id, _, _ := strings.Cut(m.Plan.Summary, ":")
 	if slices.Contains(IDs(), id) {
 		return id

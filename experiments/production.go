@@ -7,7 +7,7 @@ import (
 
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/cell"
 	"rnnbench/tuner/grid"
 )
@@ -41,7 +41,7 @@ var production = Experiment{
 			if i := slices.IndexFunc(parts, same); i >= 0 {
 				parts[i].Points = append(parts[i].Points, p)
 			} else {
-				parts = append(parts, Part{Points: []results.Point{p}, Specs: specs})
+				parts = append(parts, Part{Points: []record.Point{p}, Specs: specs})
 			}
 		}
 		var fitting []Part
@@ -55,7 +55,7 @@ var production = Experiment{
 
 // runs reports whether a technique runs a layer: linear recurrences have no weights to keep on chip, and the
 // vendor's library has neither their cells, nor heads, nor resets, nor here projections.
-func runs(technique string, p results.Point, on Target) bool {
+func runs(technique string, p record.Point, on Target) bool {
 	linear := cell.Lookup(p.Cell).Recurrent == 0
 	switch technique {
 	case "naive":
@@ -79,7 +79,7 @@ func cellNames() (names []string) {
 }
 
 // reportProduction has a row for each layer: the time of a run or, where calls were timed, of a call.
-func reportProduction(recs []results.Record, on Target) (*Report, error) {
+func reportProduction(recs []record.Record, on Target) (*Report, error) {
 	rep := &Report{}
 	names := labels(recs)
 	t := &table.Table{Title: "Time of a run; of layers with calls, the median call", Columns: []table.Column{{Name: "Layer", Key: "layer"}, {Name: "Precision", Key: "precision"}}}
@@ -90,7 +90,7 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 	var won score
 	alone := 0
 	for _, p := range points(recs) {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		best, clear := leader(recs, names, here)
 		if best == nil {
 			continue
@@ -129,7 +129,7 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 	}
 	if on.GPU {
 		without := "heads and projections"
-		if slices.ContainsFunc(recs, func(r results.Record) bool { return r.Point.Resets > 0 }) {
+		if slices.ContainsFunc(recs, func(r record.Record) bool { return r.Point.Resets > 0 }) {
 			without = "heads, projections and resets"
 		}
 		rep.Findings = append(rep.Findings, "cuDNN runs here only its own cells, in layers without "+without+".")
@@ -144,13 +144,13 @@ func reportProduction(recs []results.Record, on Target) (*Report, error) {
 }
 
 // besideVendor adds the speed-up of our fastest form over cuDNN's fastest, in fp32 and in 16 bits.
-func besideVendor(rep *Report, recs []results.Record) {
+func besideVendor(rep *Report, recs []record.Record) {
 	theirs := vendorsOf(recs)
 	own := slices.DeleteFunc(labels(recs), quantity.Vendor)
 	for _, wide := range []bool{true, false} {
 		var d duel
 		for _, p := range points(recs) {
-			if here := func(q results.Point) bool { return q == p }; wide == (p.Precision == "fp32") {
+			if here := func(q record.Point) bool { return q == p }; wide == (p.Precision == "fp32") {
 				d.beside(fastest(recs, theirs, here), fastest(recs, own, here))
 			}
 		}
@@ -163,7 +163,7 @@ func besideVendor(rep *Report, recs []results.Record) {
 }
 
 // seconds is the time of a record as a cell.
-func seconds(r *results.Record) table.Cell {
+func seconds(r *record.Record) table.Cell {
 	if r == nil {
 		return missing()
 	}

@@ -9,23 +9,23 @@ import (
 
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // productionFigures draws a row for each layer: how many times as fast its fastest technique is as
 // cuDNN's fastest form. Layers that cuDNN does not run are drawn over the naive technique.
-func productionFigures(rep *Report, recs []results.Record, on Target) {
+func productionFigures(rep *Report, recs []record.Record, on Target) {
 	own := slices.DeleteFunc(labels(recs), quantity.Vendor)
 	theirs := vendorsOf(recs)
-	var with, without []results.Point
+	var with, without []record.Point
 	for _, p := range points(recs) {
-		if fastest(recs, theirs, func(q results.Point) bool { return q == p }) != nil {
+		if fastest(recs, theirs, func(q record.Point) bool { return q == p }) != nil {
 			with = append(with, p)
 		} else {
 			without = append(without, p)
 		}
 	}
-	draw := func(name, rival string, some []results.Point, base []string) {
+	draw := func(name, rival string, some []record.Point, base []string) {
 		if fig := layerRows(recs, some, own, base, on, rival); fig != nil {
 			rep.add(name, fig, nil)
 		}
@@ -40,14 +40,14 @@ func productionFigures(rep *Report, recs []results.Record, on Target) {
 
 // layerRows draws the fastest of own over the fastest of base, the slowest lead last. It is nil if no
 // layer has both.
-func layerRows(recs []results.Record, layers []results.Point, own, base []string, on Target, rival string) plots.Figure {
+func layerRows(recs []record.Record, layers []record.Point, own, base []string, on Target, rival string) plots.Figure {
 	fig := &plots.Bars{Title: "Layers that people run: the fastest technique over " + rival, Subtitle: on.Name,
 		Notes:  []string{"Ratios of medians, with the interval of rounds in turns; above 1, rnnbench is faster. A bar's colour is its technique."},
 		X:      plots.Axis{Title: "Times as fast as " + rival, Format: times},
 		Guides: []plots.Guide{{X0: 1, X1: 1}},
 		Value:  func(v float64) string { return fmt.Sprintf("%.3g×", v) }}
 	for _, p := range layers {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		best, over := fastest(recs, own, here), fastest(recs, base, here)
 		e := timesAsFast(over, best)
 		if !e.known() || best == over {

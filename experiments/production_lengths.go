@@ -7,20 +7,20 @@ import (
 
 	"rnnbench/plots"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // ragged compares layers whose sequences have lengths of their own with the same layers at full
 // length: each technique's time over that of full batches.
-func ragged(rep *Report, recs []results.Record, on Target) {
-	full := func(p results.Point) results.Point {
+func ragged(rep *Report, recs []record.Record, on Target) {
+	full := func(p record.Point) record.Point {
 		p.Lengths = ""
 		return p
 	}
-	var of []results.Record // of layers with lengths, full ones included
-	layers := points(slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Point.Lengths == "" }))
+	var of []record.Record // of layers with lengths, full ones included
+	layers := points(slices.DeleteFunc(slices.Clone(recs), func(r record.Record) bool { return r.Point.Lengths == "" }))
 	for _, r := range recs {
-		if slices.ContainsFunc(layers, func(p results.Point) bool { return full(p) == full(r.Point) }) {
+		if slices.ContainsFunc(layers, func(p record.Point) bool { return full(p) == full(r.Point) }) {
 			of = append(of, r)
 		}
 	}
@@ -38,8 +38,8 @@ func ragged(rep *Report, recs []results.Record, on Target) {
 		}
 		row, found := []table.Cell{table.Text(p.String()), table.Number(mean, fmt.Sprintf("%.0f %%", mean))}, false
 		for _, n := range names {
-			over := find(recs, strings.TrimSuffix(n, paddedMark), func(q results.Point) bool { return q == full(p) })
-			r := find(recs, n, func(q results.Point) bool { return q == p })
+			over := find(recs, strings.TrimSuffix(n, paddedMark), func(q record.Point) bool { return q == full(p) })
+			r := find(recs, n, func(q record.Point) bool { return q == p })
 			if r == nil || over == nil {
 				row = append(row, missing())
 				continue

@@ -8,7 +8,7 @@ import (
 
 	"rnnbench/experiments"
 	"rnnbench/plots"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestProductionLengths compares layers with lengths with the same layers at full length, where both
@@ -20,8 +20,8 @@ func TestProductionLengths(t *testing.T) {
 	}
 	for _, on := range []experiments.Target{cpu, gpu} {
 		recs := synthetic(e, on)
-		of := func(recs []results.Record) *experiments.Report {
-			rep, err := e.On(results.Device{Key: recs[0].Device}, recs)
+		of := func(recs []record.Record) *experiments.Report {
+			rep, err := e.On(record.Device{Key: recs[0].Device}, recs)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,7 +44,7 @@ func TestProductionLengths(t *testing.T) {
 				}
 			}
 		}
-		if rep := of(slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Point.Direction != "" && r.Point.Lengths == "" })); len(rep.Tables) != 1 {
+		if rep := of(slices.DeleteFunc(slices.Clone(recs), func(r record.Record) bool { return r.Point.Direction != "" && r.Point.Lengths == "" })); len(rep.Tables) != 1 {
 			t.Errorf("without full batches there are %d tables", len(rep.Tables))
 		}
 	}
@@ -62,7 +62,7 @@ func TestProductionFigure(t *testing.T) {
 			}
 		}
 	}
-	layers := map[results.Point]bool{}
+	layers := map[record.Point]bool{}
 	for _, r := range recs {
 		if strings.HasPrefix(r.Impl.Label, "cudnn") && r.Impl.Name == "cudnn" {
 			layers[r.Point] = true

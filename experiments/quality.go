@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A Quality says how well records were measured.
@@ -25,19 +25,19 @@ type Quality struct {
 
 // QualityOf returns the quality of the newest records that have a time. It leaves out trainings,
 // which have no rounds.
-func QualityOf(recs []results.Record) Quality {
+func QualityOf(recs []record.Record) Quality {
 	q := Quality{Sittings: sittingsOf(recs)}
 	var rounds []int
 	var halves, clocks []float64
 	for _, r := range quantity.Latest(recs) {
-		if r.Status != results.OK || r.Stats == nil || r.Training != nil {
+		if r.Status != record.OK || r.Stats == nil || r.Training != nil {
 			continue
 		}
 		rounds = append(rounds, r.Stats.N)
-		if slices.Contains(r.Warnings, results.WarnThrottled) {
+		if slices.Contains(r.Warnings, record.WarnThrottled) {
 			q.Throttled++
 		}
-		if slices.Contains(r.Warnings, results.WarnNoisy) {
+		if slices.Contains(r.Warnings, record.WarnNoisy) {
 			q.Noisy++
 		}
 		if r.Samples != nil {
@@ -118,14 +118,14 @@ type Repeat struct {
 }
 
 // RepeatOf compares the times of two runs.
-func RepeatOf(a, b []results.Record) Repeat {
+func RepeatOf(a, b []record.Record) Repeat {
 	var r Repeat
 	var far []float64
 	for _, x := range quantity.Latest(a) {
 		if x.Seconds() <= 0 || x.Training != nil {
 			continue
 		}
-		if y := find(b, x.Impl.Label, func(p results.Point) bool { return p == x.Point }); y != nil && y.Seconds() > 0 && y.Training == nil {
+		if y := find(b, x.Impl.Label, func(p record.Point) bool { return p == x.Point }); y != nil && y.Seconds() > 0 && y.Training == nil {
 			far = append(far, math.Expm1(math.Abs(math.Log(x.Seconds()/y.Seconds()))))
 		}
 	}

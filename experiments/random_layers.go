@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A reach is a range of whole numbers, both ends included.
@@ -44,12 +44,12 @@ func layerDrawOf(s Size, on Target) layerDraw {
 const fewestSteps = 20
 
 // draw draws layers from a seed, which alone decides them. Six in ten have a multiple of 32 units.
-func (d layerDraw) draw(seed uint64) []results.Point {
+func (d layerDraw) draw(seed uint64) []record.Point {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	one := func(words ...string) string { return words[rng.IntN(len(words))] }
-	var all []results.Point
+	var all []record.Point
 	for len(all) < d.layers {
-		p := results.Point{Hidden: d.hidden.draw(rng), Batch: d.batch.draw(rng), Steps: d.steps.draw(rng)}
+		p := record.Point{Hidden: d.hidden.draw(rng), Batch: d.batch.draw(rng), Steps: d.steps.draw(rng)}
 		if rng.Float64() < 0.6 {
 			p.Hidden = max(16, p.Hidden/32*32)
 		}
@@ -72,7 +72,7 @@ func (d layerDraw) draw(seed uint64) []results.Point {
 }
 
 // work is roughly the FLOPs of a run, as if all cells had four gates.
-func (d layerDraw) work(p results.Point) float64 {
+func (d layerDraw) work(p record.Point) float64 {
 	passes := 1.0
 	if p.Pass == "train" {
 		passes = 3
@@ -86,19 +86,19 @@ var randomLayers = Experiment{
 	Parts: func(s Size, on Target) []Part {
 		return byAuto(layerDrawOf(s, on).draw(on.Seed), on)
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep, err := reportAuto(recs, on, "random-layers", "Layers drawn at random", 10)
 		if err != nil {
 			return nil, err
 		}
 		all := points(recs)
-		span := func(of func(results.Point) int) string {
-			least := func(a, b results.Point) int { return of(a) - of(b) }
+		span := func(of func(record.Point) int) string {
+			least := func(a, b record.Point) int { return of(a) - of(b) }
 			return fmt.Sprintf("%d to %d", of(slices.MinFunc(all, least)), of(slices.MaxFunc(all, least)))
 		}
 		drawn := fmt.Sprintf("These layers were drawn from seed %d, evenly over the logarithm of each size: %s units, %s sequences, %s steps, %s layers. Another --seed draws others.", on.Seed,
-			span(func(p results.Point) int { return p.Hidden }), span(func(p results.Point) int { return p.Batch }),
-			span(func(p results.Point) int { return p.Steps }), span(func(p results.Point) int { return p.Layers }))
+			span(func(p record.Point) int { return p.Hidden }), span(func(p record.Point) int { return p.Batch }),
+			span(func(p record.Point) int { return p.Steps }), span(func(p record.Point) int { return p.Layers }))
 		rep.Findings = slices.Insert(rep.Findings, 0, drawn)
 		return rep, nil
 	},

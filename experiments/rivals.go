@@ -9,7 +9,7 @@ import (
 
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -25,7 +25,7 @@ type Rival struct {
 func rivalsOf(facts map[string]string) []Rival {
 	var out []Rival
 	for fact, text := range facts {
-		name, ok := strings.CutPrefix(fact, results.RivalFact)
+		name, ok := strings.CutPrefix(fact, record.RivalFact)
 		if !ok {
 			continue
 		}
@@ -135,7 +135,7 @@ func againstRivals(s Size, on Target, own []grid.Spec, hidden []int, half string
 				continue
 			}
 			for _, cell := range cells {
-				p := results.Point{Cell: cell, Pass: pass, Steps: steps, Layers: 1, Precision: precision}
+				p := record.Point{Cell: cell, Pass: pass, Steps: steps, Layers: 1, Precision: precision}
 				part.Points = append(part.Points, product(p, hidden, batches)...)
 			}
 		}
@@ -145,7 +145,7 @@ func againstRivals(s Size, on Target, own []grid.Spec, hidden []int, half string
 
 // reportRivals compares the fastest of rnnbench's techniques with the fastest form of each rival,
 // point by point.
-func reportRivals(recs []results.Record, on Target) (*Report, error) {
+func reportRivals(recs []record.Record, on Target) (*Report, error) {
 	rep := &Report{}
 	var theirs []string
 	for _, r := range on.Rivals {
@@ -153,7 +153,7 @@ func reportRivals(recs []results.Record, on Target) (*Report, error) {
 	}
 	names := slices.DeleteFunc(labels(recs), func(l string) bool { return slices.Contains(theirs, l) })
 	all := points(recs)
-	slices.SortStableFunc(all, func(a, b results.Point) int {
+	slices.SortStableFunc(all, func(a, b record.Point) int {
 		return cmp.Or(cmp.Compare(a.Pass, b.Pass), cmp.Compare(a.Precision, b.Precision), cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Hidden, b.Hidden), cmp.Compare(a.Batch, b.Batch))
 	})
 	for _, r := range on.Rivals {
@@ -175,7 +175,7 @@ type rivalry struct {
 }
 
 // besideRival returns the table of one rival, and its rivalries.
-func besideRival(recs []results.Record, all []results.Point, names []string, r Rival) (*table.Table, []*rivalry) {
+func besideRival(recs []record.Record, all []record.Point, names []string, r Rival) (*table.Table, []*rivalry) {
 	t := &table.Table{Title: fmt.Sprintf("Time of one run: the fastest of rnnbench's techniques and of %s", r.Name), Columns: []table.Column{
 		{Name: "Pass", Key: "pass"}, {Name: "Precision", Key: "precision"}, {Name: "Cell", Key: "cell"},
 		{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true},
@@ -184,7 +184,7 @@ func besideRival(recs []results.Record, all []results.Point, names []string, r R
 	}}
 	var list []*rivalry
 	for _, p := range all {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		own, yard := fastest(recs, names, here), fastest(recs, r.labels(), here)
 		if own == nil || yard == nil {
 			continue
@@ -203,15 +203,15 @@ func besideRival(recs []results.Record, all []results.Point, names []string, r R
 }
 
 // rivalry adds findings and figures about one rival.
-func (rep *Report) rivalry(recs []results.Record, on Target, names []string, r Rival, list []*rivalry) {
+func (rep *Report) rivalry(recs []record.Record, on Target, names []string, r Rival, list []*rivalry) {
 	called := r.Name
-	if i := slices.IndexFunc(recs, func(x results.Record) bool { return x.Impl.Name == r.Name && x.Rival != nil }); i >= 0 {
+	if i := slices.IndexFunc(recs, func(x record.Record) bool { return x.Impl.Name == r.Name && x.Rival != nil }); i >= 0 {
 		called = strings.TrimSpace(r.Name + " " + recs[i].Rival.Version)
 	}
 	for _, g := range list {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: rnnbench's fastest technique is %s.", g.pass, g.precision, g.ratios.full(called, "point")))
 		rep.yardstick(fmt.Sprintf("%s, %s: %s", g.pass, g.precision, g.ratios.brief(called)))
-		some := where(recs, func(p results.Point) bool { return p.Pass == g.pass && p.Precision == g.precision })
+		some := where(recs, func(p record.Point) bool { return p.Pass == g.pass && p.Precision == g.precision })
 		v := versus{long: called, short: r.Name, labels: r.labels()}
 		rep.add(fmt.Sprintf("%s-%s-%s", r.Name, g.pass, g.precision), ratioFigure(some, names, v, on, g.pass, g.precision), nil)
 	}

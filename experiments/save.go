@@ -9,7 +9,7 @@ import (
 
 	"rnnbench/plots"
 	"rnnbench/plots/table"
-	"rnnbench/results/files"
+	"rnnbench/record/files"
 )
 
 // Save writes a report and its figures into dir, and tells of each file.

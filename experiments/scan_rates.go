@@ -9,7 +9,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
@@ -64,7 +64,7 @@ const scanDrawn = 40
 // scanShapes returns, for the cell of that index, shapes with about as many values a vector. aligned
 // ones have powers of two of channels and one sequence. odd ones are drawn at random: odd channels,
 // sequences and steps.
-func scanShapes(index int, s Size, on Target) (aligned, odd []results.Point) {
+func scanShapes(index int, s Size, on Target) (aligned, odd []record.Point) {
 	values, least, channels, drawn := 1<<22, 0.5, []int{8, 64, 512, 4096}, 7
 	switch cells := len(scanCells()); {
 	case s == Quick && on.GPU: // at least 64 MB of each, which is beyond its caches
@@ -77,8 +77,8 @@ func scanShapes(index int, s Size, on Target) (aligned, odd []results.Point) {
 	case on.GPU:
 		values = 1 << 24
 	}
-	shape := func(hidden, batch, steps int) results.Point {
-		return results.Point{Input: 1, Hidden: hidden, Batch: batch, Steps: steps, Layers: 1, Precision: "fp32"}
+	shape := func(hidden, batch, steps int) record.Point {
+		return record.Point{Input: 1, Hidden: hidden, Batch: batch, Steps: steps, Layers: 1, Precision: "fp32"}
 	}
 	for _, h := range channels {
 		aligned = append(aligned, shape(h, 1, values/h))
@@ -102,7 +102,7 @@ var scanRates = Experiment{
 		}
 		var parts []Part
 		for _, pass := range []string{"forward", "train"} {
-			var all []results.Point
+			var all []record.Point
 			for i, name := range scanCells() {
 				if s == Quick && !on.GPU && !slices.Contains([]string{"gilr", "sru", "rg-lru"}, name) {
 					continue
@@ -123,17 +123,17 @@ var scanRates = Experiment{
 // A scanRate is one scan beside its copy.
 type scanRate struct {
 	way   scanPass
-	scan  *results.Record
+	scan  *record.Record
 	share float64 // of the copy's rate
 }
 
 func (r scanRate) odd() bool { return r.scan.Point.Hidden%2 == 1 }
 
 // scanRatesOf returns the scans that were measured with their copies.
-func scanRatesOf(recs []results.Record) (all []scanRate) {
+func scanRatesOf(recs []record.Record) (all []scanRate) {
 	for _, p := range points(recs) {
 		for _, way := range scanPasses {
-			at := func(q results.Point) bool { return q == p }
+			at := func(q record.Point) bool { return q == p }
 			scan, copied := find(recs, way.scan, at), find(recs, way.copied, at)
 			if way.pass == p.Pass && scan != nil && copied != nil {
 				all = append(all, scanRate{way, scan, copied.Seconds() / scan.Seconds()})
@@ -143,7 +143,7 @@ func scanRatesOf(recs []results.Record) (all []scanRate) {
 	return all
 }
 
-func reportScanRates(recs []results.Record, on Target) (*Report, error) {
+func reportScanRates(recs []record.Record, on Target) (*Report, error) {
 	rates := scanRatesOf(recs)
 	if len(rates) == 0 {
 		return nil, fmt.Errorf("experiments: no scan has a copy beside it")
@@ -168,7 +168,7 @@ func reportScanRates(recs []results.Record, on Target) (*Report, error) {
 		}
 	}
 	for _, pass := range []string{"forward", "train"} {
-		some := slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool {
+		some := slices.DeleteFunc(slices.Clone(recs), func(r record.Record) bool {
 			return r.Point.Pass != pass || r.Point.Hidden%2 == 1 && r.Point.Hidden > 1 || r.Point.Batch > 1
 		})
 		fig, err := plots.Lines(some, plots.Spec{X: "hidden", Y: "bandwidth", Panel: "cell", Machine: on.Name, Title: map[string]string{

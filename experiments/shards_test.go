@@ -8,7 +8,7 @@ import (
 
 	"rnnbench/experiments"
 	"rnnbench/plots"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/plan"
 )
 
@@ -21,7 +21,7 @@ func shardsOf(t *testing.T, id string, q plan.Plan, n int, gpu bool) map[string]
 	}
 	owner, networks := map[string]int{}, 0
 	for i := 1; i <= n; i++ {
-		part := d.Shard(results.Shard{Index: i, Count: n}, "run")
+		part := d.Shard(record.Shard{Index: i, Count: n}, "run")
 		networks += len(part.Networks())
 		for _, p := range part.Own().Parts {
 			for _, at := range p.Points {
@@ -46,8 +46,8 @@ func shardsOf(t *testing.T, id string, q plan.Plan, n int, gpu bool) map[string]
 // was never divided.
 func TestShards(t *testing.T) {
 	const n = 4
-	for _, d := range []results.Device{{Key: "cpu-synthetic-2t", Name: "synthetic"}, {Key: "cuda-synthetic", Name: "synthetic"}} {
-		d.Facts = map[string]string{"workers": "4", results.RivalFact + "pytorch": "2 graph=0,1"}
+	for _, d := range []record.Device{{Key: "cpu-synthetic-2t", Name: "synthetic"}, {Key: "cuda-synthetic", Name: "synthetic"}} {
+		d.Facts = map[string]string{"workers": "4", record.RivalFact + "pytorch": "2 graph=0,1"}
 		on := experiments.TargetOf(d)
 		for _, e := range experiments.All() {
 			quick := e.Plan(experiments.Quick, on)
@@ -57,8 +57,8 @@ func TestShards(t *testing.T) {
 			shardsOf(t, e.ID, e.Plan(experiments.Full, on), n, on.GPU)
 			owner := shardsOf(t, e.ID, quick, n, on.GPU)
 			whole := synthetic(e, on)
-			at := map[results.Point]int{}
-			var merged []results.Record
+			at := map[record.Point]int{}
+			var merged []record.Record
 			for i := 1; i <= n; i++ {
 				for _, r := range whole {
 					k := owner[fmt.Sprintf("%v|%s|%t", r.Point, r.Impl.Label, r.Training != nil)]
@@ -97,7 +97,7 @@ func apart(a, b string) (string, string) {
 }
 
 // written are the report and figures of records, by their names.
-func written(t *testing.T, e experiments.Experiment, d results.Device, recs []results.Record) map[string]string {
+func written(t *testing.T, e experiments.Experiment, d record.Device, recs []record.Record) map[string]string {
 	t.Helper()
 	rep, err := e.On(d, recs)
 	if err != nil {

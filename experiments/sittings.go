@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Sittings tells when records were measured.
@@ -20,9 +20,9 @@ const pause = 10 * time.Minute
 
 // sittingsOf finds the sittings of recs. A sitting ends where no record accounts for a time longer
 // than pause.
-func sittingsOf(recs []results.Record) Sittings {
+func sittingsOf(recs []record.Record) Sittings {
 	recs = slices.Clone(recs)
-	slices.SortStableFunc(recs, func(a, b results.Record) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(recs, func(a, b record.Record) int { return a.Time.Compare(b.Time) })
 	s := Sittings{N: min(1, len(recs))}
 	for i := 1; i < len(recs); i++ {
 		gap := recs[i].Time.Sub(recs[i-1].Time)

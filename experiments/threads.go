@@ -8,7 +8,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -60,7 +60,7 @@ func threaded(s Size, on Target, specs ...grid.Spec) (all []grid.Spec) {
 }
 
 // threadsOf returns the number of threads that a record ran on.
-func threadsOf(r *results.Record) int { return max(1, r.Impl.Knobs["workers"]) }
+func threadsOf(r *record.Record) int { return max(1, r.Impl.Knobs["workers"]) }
 
 // threadParts returns small, middle and large layers of one to many sequences, forward and training,
 // and recurrences alone.
@@ -71,20 +71,20 @@ func threadParts(s Size, on Target) []Part {
 	}
 	layers := Part{Specs: threaded(s, on, spec("cudnnstyle", "cudnnstyle", knob.Params{"transposed": 2}), spec("persistent", "persistent", knob.Params{"transposed": 2}))}
 	for _, of := range [][2]string{{"forward", "fp32"}, {"forward", "bf16"}, {"train", "fp32"}} {
-		p := results.Point{Cell: "lstm", Pass: of[0], Steps: steps, Layers: 1, Precision: of[1]}
+		p := record.Point{Cell: "lstm", Pass: of[0], Steps: steps, Layers: 1, Precision: of[1]}
 		layers.Points = append(layers.Points, product(p, hidden, batches)...)
 	}
 	scans := Part{Specs: threaded(s, on, spec("scan", "scan", knob.Params{"inputbatch": 0, "alone": 1}))}
 	for _, h := range hidden {
-		scans.Points = append(scans.Points, results.Point{Cell: scanCell, Pass: "forward", Input: 1, Hidden: h, Batch: 1, Steps: long, Layers: 1, Precision: "fp32"})
+		scans.Points = append(scans.Points, record.Point{Cell: scanCell, Pass: "forward", Input: 1, Hidden: h, Batch: 1, Steps: long, Layers: 1, Precision: "fp32"})
 	}
 	return []Part{layers, scans}
 }
 
 // A threadCurve is a layer with the fastest technique for each number of threads.
 type threadCurve struct {
-	point results.Point
-	best  []*results.Record // from one thread on
+	point record.Point
+	best  []*record.Record // from one thread on
 }
 
 // up returns the speed-up of the i-th record over one thread.
@@ -105,12 +105,12 @@ func (s threadCurve) peak() int {
 }
 
 // threadCurves returns the layers that were measured on one thread and on more.
-func threadCurves(recs []results.Record) (all []threadCurve) {
+func threadCurves(recs []record.Record) (all []threadCurve) {
 	for _, p := range points(recs) {
-		fastest := map[int]*results.Record{}
+		fastest := map[int]*record.Record{}
 		for i := range recs {
 			r := &recs[i]
-			if r.Point != p || r.Status != results.OK {
+			if r.Point != p || r.Status != record.OK {
 				continue
 			}
 			if n := threadsOf(r); fastest[n] == nil || r.Seconds() < fastest[n].Seconds() {
@@ -121,7 +121,7 @@ func threadCurves(recs []results.Record) (all []threadCurve) {
 		for _, r := range fastest {
 			s.best = append(s.best, r)
 		}
-		slices.SortFunc(s.best, func(a, b *results.Record) int { return cmp.Compare(threadsOf(a), threadsOf(b)) })
+		slices.SortFunc(s.best, func(a, b *record.Record) int { return cmp.Compare(threadsOf(a), threadsOf(b)) })
 		if len(s.best) > 1 && threadsOf(s.best[0]) == 1 {
 			all = append(all, s)
 		}
@@ -138,7 +138,7 @@ type threadGroup struct{ cell, pass, precision string }
 
 func (g threadGroup) String() string { return fmt.Sprintf("%s, %s, %s", g.cell, g.pass, g.precision) }
 
-func groupOf(p results.Point) threadGroup { return threadGroup{p.Cell, p.Pass, p.Precision} }
+func groupOf(p record.Point) threadGroup { return threadGroup{p.Cell, p.Pass, p.Precision} }
 
 // groupsOf returns the groups of curves, in their order.
 func groupsOf(all []threadCurve) (groups []threadGroup) {
@@ -155,7 +155,7 @@ func (g threadGroup) in(all []threadCurve) []threadCurve {
 	return slices.DeleteFunc(slices.Clone(all), func(s threadCurve) bool { return groupOf(s.point) != g })
 }
 
-func reportThreads(recs []results.Record, on Target) (*Report, error) {
+func reportThreads(recs []record.Record, on Target) (*Report, error) {
 	all := threadCurves(recs)
 	if len(all) == 0 {
 		return nil, fmt.Errorf("experiments: no layer was measured on one thread and on more")

@@ -6,7 +6,7 @@ import (
 	"rnnbench/model"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/cell"
 )
 
@@ -41,7 +41,7 @@ func (l threadLimit) largest() string {
 
 // limitOf models what holds a record back. Barriers take the time that was measured on that many
 // threads. Shares are of strips of 16 units. Memory has the rate of all threads together.
-func limitOf(r *results.Record, here *model.Machine) threadLimit {
+func limitOf(r *record.Record, here *model.Machine) threadLimit {
 	n, sec, p := threadsOf(r), r.Seconds(), r.Point
 	passes := 1
 	if p.Pass == "train" {
@@ -101,7 +101,7 @@ func sharedRate(m *model.Machine, bytes float64, n int) float64 {
 }
 
 // limitThreads adds the limits of each layer on the most threads.
-func limitThreads(rep *Report, recs []results.Record, here *model.Machine) {
+func limitThreads(rep *Report, recs []record.Record, here *model.Machine) {
 	t := &table.Table{Title: "What holds layers back on all threads, as shares of the time of a run (modelled)", Columns: []table.Column{
 		{Name: "Cell", Key: "cell"}, {Name: "Pass", Key: "pass"}, {Name: "Precision", Key: "precision"},
 		{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "Threads", Key: "threads", Right: true}, {Name: "Technique", Key: "impl"},

@@ -11,18 +11,18 @@ import (
 	"rnnbench/experiments"
 	"rnnbench/model"
 	"rnnbench/plots"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 )
 
 // threads are records of a layer on numbers of threads, by seconds.
-func threads(p results.Point, technique string, seconds map[int]float64) (recs []results.Record) {
+func threads(p record.Point, technique string, seconds map[int]float64) (recs []record.Record) {
 	for n, sec := range seconds {
-		recs = append(recs, results.Record{
-			Schema: results.Schema, Point: p, Device: "cpu-synthetic-16t", Status: results.OK,
-			Impl:  results.Impl{Name: technique, Label: fmt.Sprintf("%s, %d threads", technique, n), Knobs: knob.Params{"workers": n}},
-			Work:  results.Work{Model: "products", Flops: 1e9, Ops: 3},
-			Stats: &results.Stats{N: 9, Min: sec, Q1: sec, Median: sec, Q3: sec, Max: sec, Mean: sec},
+		recs = append(recs, record.Record{
+			Schema: record.Schema, Point: p, Device: "cpu-synthetic-16t", Status: record.OK,
+			Impl:  record.Impl{Name: technique, Label: fmt.Sprintf("%s, %d threads", technique, n), Knobs: knob.Params{"workers": n}},
+			Work:  record.Work{Model: "products", Flops: 1e9, Ops: 3},
+			Stats: &record.Stats{N: 9, Min: sec, Q1: sec, Median: sec, Q3: sec, Max: sec, Mean: sec},
 		})
 	}
 	return recs
@@ -65,7 +65,7 @@ func TestThreadsReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 256, Input: 256, Batch: 1, Steps: 50, Layers: 1, Precision: "fp32"}
+	p := record.Point{Cell: "lstm", Pass: "forward", Hidden: 256, Input: 256, Batch: 1, Steps: 50, Layers: 1, Precision: "fp32"}
 	large := p
 	large.Hidden, large.Input, large.Batch = 1024, 1024, 16
 	recs := slices.Concat(
@@ -78,7 +78,7 @@ func TestThreadsReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := e.On(results.Device{Key: "cpu-synthetic-16t", Name: "synthetic", Facts: map[string]string{"workers": "16"}, Machine: text}, recs)
+	rep, err := e.On(record.Device{Key: "cpu-synthetic-16t", Name: "synthetic", Facts: map[string]string{"workers": "16"}, Machine: text}, recs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestThreadsReport(t *testing.T) {
 	if why, hint := e.Declines(gpu); !strings.Contains(why, "threads of a processor") || !strings.Contains(hint, "--device cpu") {
 		t.Errorf("on a GPU: %q, %q", why, hint)
 	}
-	if _, err := e.On(results.Device{}, recs[:1]); err == nil {
+	if _, err := e.On(record.Device{}, recs[:1]); err == nil {
 		t.Error("a layer on one number of threads makes a report")
 	}
 }

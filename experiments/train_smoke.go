@@ -6,7 +6,7 @@ import (
 
 	"rnnbench/plots"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/cell"
 	"rnnbench/train/smoke"
 	"rnnbench/tuner/grid"
@@ -27,17 +27,17 @@ var trainSmoke = Experiment{
 		var all []Training
 		for _, name := range []string{"naive", "cudnnstyle", "persistent", "scan", "scc"} {
 			for _, c := range smokeCells(name) {
-				all = append(all, Training{Part{smokePoints(c, s, on), []grid.Spec{spec(name, name, nil)}}, results.TrainingPlan{
+				all = append(all, Training{Part{smokePoints(c, s, on), []grid.Spec{spec(name, name, nil)}}, record.TrainingPlan{
 					Data: smoke.Data, Optimizer: smoke.OptimizerOf(c), Iterations: smoke.Iterations, Every: smoke.Iterations, Reference: true,
 				}})
 			}
 		}
 		return all
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
-		var all []results.Record
+	Report: func(recs []record.Record, on Target) (*Report, error) {
+		var all []record.Record
 		for _, r := range recs {
-			if r.Status != results.Skipped && r.Training != nil {
+			if r.Status != record.Skipped && r.Training != nil {
 				all = append(all, r)
 			}
 		}
@@ -68,14 +68,14 @@ func smokeCells(technique string) []*cell.Cell {
 }
 
 // smokePoints returns the networks of a cell: one of each precision.
-func smokePoints(c *cell.Cell, s Size, on Target) []results.Point {
+func smokePoints(c *cell.Cell, s Size, on Target) []record.Point {
 	hidden := 11
 	if s == Quick {
 		hidden = 7
 	}
-	var points []results.Point
+	var points []record.Point
 	for _, precision := range smokePrecisions(on) {
-		points = append(points, results.Point{
+		points = append(points, record.Point{
 			Cell: c.Name, Pass: "train", Input: 3, Hidden: hidden, Layers: 2, Batch: 8, Steps: 7, Output: 3, Precision: precision,
 		})
 	}
@@ -84,16 +84,16 @@ func smokePoints(c *cell.Cell, s Size, on Target) []results.Point {
 
 // farthest returns a training's largest distance from double precision, in units of what is allowed.
 // ok says that it was trained and compared.
-func farthest(r *results.Record) (far float64, ok bool) {
+func farthest(r *record.Record) (far float64, ok bool) {
 	apart := r.Training.Apart()
-	if r.Status != results.OK || len(apart) == 0 {
+	if r.Status != record.OK || len(apart) == 0 {
 		return 0, false
 	}
 	return slices.Max(apart), true
 }
 
 // labelsOf returns the techniques of records, in their order.
-func labelsOf(recs []results.Record) []string {
+func labelsOf(recs []record.Record) []string {
 	var list []string
 	for _, r := range recs {
 		if !slices.Contains(list, r.Impl.Label) {
@@ -104,7 +104,7 @@ func labelsOf(recs []results.Record) []string {
 }
 
 // smokeTable has a row for each cell and precision, and a column for each technique.
-func (r *Report) smokeTable(recs []results.Record) {
+func (r *Report) smokeTable(recs []record.Record) {
 	t := &table.Table{
 		Title:   "Largest distance of the loss from double precision over all iterations, as a share of what is allowed",
 		Columns: []table.Column{{Name: "Cell", Key: "cell"}, {Name: "Precision", Key: "precision"}},
@@ -118,14 +118,14 @@ func (r *Report) smokeTable(recs []results.Record) {
 	for _, p := range points(recs) {
 		row := []table.Cell{table.Text(p.Cell), table.Text(p.Precision)}
 		for _, l := range labels {
-			row = append(row, smokeCell(find(recs, l, func(q results.Point) bool { return q == p })))
+			row = append(row, smokeCell(find(recs, l, func(q record.Point) bool { return q == p })))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	r.Tables = append(r.Tables, t)
 }
 
-func smokeCell(r *results.Record) table.Cell {
+func smokeCell(r *record.Record) table.Cell {
 	if r == nil {
 		return table.Cell{Text: "-"}
 	}
@@ -137,7 +137,7 @@ func smokeCell(r *results.Record) table.Cell {
 }
 
 // smokeFigure has a panel for each precision: the largest distance of any cell up to each iteration.
-func (r *Report) smokeFigure(recs []results.Record, on Target) {
+func (r *Report) smokeFigure(recs []record.Record, on Target) {
 	fig := &plots.Chart{
 		Title: "Training by each technique, against double precision", Subtitle: on.Name + " · the furthest of all cells so far",
 		X:     plots.Axis{Title: "Iteration", Scale: plots.Linear},
@@ -145,12 +145,12 @@ func (r *Report) smokeFigure(recs []results.Record, on Target) {
 		Notes: []string{"Allowed: four times the spread of eight double-precision trainings whose first weights differ by one unit in the last place."},
 	}
 	for _, precision := range smokePrecisions(on) {
-		some := where(recs, func(p results.Point) bool { return p.Precision == precision })
+		some := where(recs, func(p record.Point) bool { return p.Precision == precision })
 		panel := plots.Panel{Title: precision, Guides: []plots.Guide{{Label: "allowed", X0: 1, X1: 1, Y0: 1, Y1: 1}}}
 		for _, l := range labelsOf(some) {
 			var far []float64
 			for i := range some {
-				if some[i].Impl.Label != l || some[i].Status != results.OK {
+				if some[i].Impl.Label != l || some[i].Status != record.OK {
 					continue
 				}
 				for k, v := range some[i].Training.Apart() {
@@ -182,9 +182,9 @@ func (r *Report) smokeFigure(recs []results.Record, on Target) {
 }
 
 // smokeFindings adds how many trainings are right, and which are not.
-func (r *Report) smokeFindings(recs []results.Record) {
+func (r *Report) smokeFindings(recs []record.Record) {
 	right, most := 0, -1.0
-	var worst *results.Record
+	var worst *record.Record
 	var wrong []string
 	for i := range recs {
 		one := &recs[i]

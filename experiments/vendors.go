@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -81,14 +81,14 @@ const fastestForm = "cudnn fastest form"
 
 // fastestForms replaces several forms of NVIDIA's library by the fastest at each point, so that a
 // figure's lines can be told apart.
-func fastestForms(recs []results.Record) []results.Record {
-	out := slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return quantity.Vendor(r.Impl.Label) })
+func fastestForms(recs []record.Record) []record.Record {
+	out := slices.DeleteFunc(slices.Clone(recs), func(r record.Record) bool { return quantity.Vendor(r.Impl.Label) })
 	own := slices.DeleteFunc(vendorsOf(recs), func(l string) bool { return strings.HasSuffix(l, paddedMark) })
 	if len(own) < 2 { // a padded form beside one of its own lengths is no other algorithm
 		return slices.Clone(recs)
 	}
 	for _, p := range points(recs) {
-		if r := fastest(recs, vendorsOf(recs), func(q results.Point) bool { return q == p }); r != nil {
+		if r := fastest(recs, vendorsOf(recs), func(q record.Point) bool { return q == p }); r != nil {
 			one := *r
 			one.Impl.Label = fastestForm
 			out = append(out, one)
@@ -98,16 +98,16 @@ func fastestForms(recs []results.Record) []results.Record {
 }
 
 // vendorsOf returns the labels of all forms of NVIDIA's library that recs have, padded ones as well.
-func vendorsOf(recs []results.Record) []string {
+func vendorsOf(recs []record.Record) []string {
 	return slices.DeleteFunc(labels(recs), func(l string) bool { return !quantity.Vendor(l) })
 }
 
 // vendorFinding compares one technique with the vendor's library, over all points.
-func vendorFinding(recs []results.Record, label string) string {
+func vendorFinding(recs []record.Record, label string) string {
 	var d duel
 	forms := map[string]bool{}
 	for _, p := range points(recs) {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		a, b := find(recs, label, here), fastest(recs, vendorLabels(), here)
 		if a == nil || b == nil {
 			continue
@@ -131,12 +131,12 @@ func vendorFinding(recs []results.Record, label string) string {
 
 // algorithmsAlike says where the algorithms of the vendor's library look like one: errors are equal
 // to the last bit, and times within 5 %.
-func algorithmsAlike(recs []results.Record) (out []string) {
+func algorithmsAlike(recs []record.Record) (out []string) {
 	for _, precision := range []string{"bf16", "fp16"} {
-		some := where(recs, func(p results.Point) bool { return p.Precision == precision })
+		some := where(recs, func(p record.Point) bool { return p.Precision == precision })
 		alike, all := 0, 0
 		for _, p := range points(some) {
-			here := func(q results.Point) bool { return q == p }
+			here := func(q record.Point) bool { return q == p }
 			first := find(some, vendors()[0].Label, here)
 			others, same := 0, true
 			for _, s := range vendors()[1:] {
@@ -163,7 +163,7 @@ func algorithmsAlike(recs []results.Record) (out []string) {
 }
 
 // oneForm reports whether two records of one point look like the same kernels.
-func oneForm(a, b *results.Record) bool {
+func oneForm(a, b *record.Record) bool {
 	const near = 0.05
 	return a.Verify != nil && b.Verify != nil && a.Verify.Error == b.Verify.Error && math.Abs(math.Log(a.Seconds()/b.Seconds())) < near
 }

@@ -8,7 +8,7 @@ import (
 
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -32,8 +32,8 @@ func plain(s grid.Spec) grid.Spec {
 
 // withPlain returns parts with points by our forms and the vendor's, and in fp32 also by our forms
 // without tensor cores.
-func withPlain(all []results.Point, own, vendor []grid.Spec) []Part {
-	var single, other []results.Point
+func withPlain(all []record.Point, own, vendor []grid.Spec) []Part {
+	var single, other []record.Point
 	for _, p := range all {
 		if p.Precision == "fp32" {
 			single = append(single, p)
@@ -51,7 +51,7 @@ func withPlain(all []results.Point, own, vendor []grid.Spec) []Part {
 
 // plainTable compares the fastest form by multiply-adds alone with the fastest of all and with the
 // vendor's fastest, where all were measured.
-func plainTable(rep *Report, recs []results.Record, all []results.Point) {
+func plainTable(rep *Report, recs []record.Record, all []record.Point) {
 	var with, without []string
 	for _, l := range labels(recs) {
 		switch {
@@ -70,7 +70,7 @@ func plainTable(rep *Report, recs []results.Record, all []results.Point) {
 	defaults, plains := map[string]duel{}, map[string]duel{}
 	var passes []string
 	for _, p := range all {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		a, b, v := fastest(recs, with, here), fastest(recs, without, here), fastest(recs, vendorLabels(), here)
 		if p.Precision != "fp32" || a == nil || b == nil || v == nil {
 			continue
@@ -80,7 +80,7 @@ func plainTable(rep *Report, recs []results.Record, all []results.Point) {
 		}
 		x, y := timesAsFast(v, a), timesAsFast(v, b)
 		defaults[p.Pass], plains[p.Pass] = append(defaults[p.Pass], x), append(plains[p.Pass], y)
-		step := func(r *results.Record) table.Cell {
+		step := func(r *record.Record) table.Cell {
 			s := r.Seconds() / float64(p.Steps)
 			return table.Number(s, quantity.SI(s, "s"))
 		}

@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // wrongAnswers says in a sentence which of recs have a wrong answer; it is empty if none has.
-func wrongAnswers(recs []*results.Record) string {
-	return listed("Wrong answers, which were not timed: ", recs, func(s results.Status) bool { return s == results.Incorrect }, func(r *results.Record) string {
+func wrongAnswers(recs []*record.Record) string {
+	return listed("Wrong answers, which were not timed: ", recs, func(s record.Status) bool { return s == record.Incorrect }, func(r *record.Record) string {
 		if v := r.Verify; v != nil && v.Tensor != "" {
 			return fmt.Sprintf("%s is off by %.2g of its largest value, and %.2g is allowed", v.Tensor, v.Error, v.Tolerance)
 		}
@@ -19,8 +19,8 @@ func wrongAnswers(recs []*results.Record) string {
 }
 
 // impossibleTimes says in a sentence which of recs have impossible times; it is empty if none has.
-func impossibleTimes(recs []*results.Record) string {
-	return listed("Impossible times, which count for nothing: ", recs, func(s results.Status) bool { return s == results.Impossible }, func(r *results.Record) string {
+func impossibleTimes(recs []*record.Record) string {
+	return listed("Impossible times, which count for nothing: ", recs, func(s record.Status) bool { return s == record.Impossible }, func(r *record.Record) string {
 		if r.Reason != nil {
 			return quantity.OneLine(*r.Reason)
 		}
@@ -29,8 +29,8 @@ func impossibleTimes(recs []*results.Record) string {
 }
 
 // failures says in a sentence which of recs failed or took too long; it is empty if none did.
-func failures(recs []*results.Record) string {
-	return listed("Failed or took too long: ", recs, func(s results.Status) bool { return s.Broken() && !s.Wrong() }, func(r *results.Record) string {
+func failures(recs []*record.Record) string {
+	return listed("Failed or took too long: ", recs, func(s record.Status) bool { return s.Broken() && !s.Wrong() }, func(r *record.Record) string {
 		if r.Reason != nil {
 			return quantity.OneLine(*r.Reason)
 		}
@@ -40,7 +40,7 @@ func failures(recs []*results.Record) string {
 
 // listed is a sentence that begins with head and names the records of such a status, each with its
 // cause. It names at most six and counts the others; it is empty if there are none.
-func listed(head string, recs []*results.Record, such func(results.Status) bool, cause func(*results.Record) string) string {
+func listed(head string, recs []*record.Record, such func(record.Status) bool, cause func(*record.Record) string) string {
 	const most = 6
 	var names []string
 	more := 0
@@ -68,7 +68,7 @@ func listed(head string, recs []*results.Record, such func(results.Status) bool,
 }
 
 // broken returns the newest record of label at a point that ran and has no valid time; nil: none.
-func broken(recs []results.Record, label string, at func(results.Point) bool) *results.Record {
+func broken(recs []record.Record, label string, at func(record.Point) bool) *record.Record {
 	for i := len(recs) - 1; i >= 0; i-- {
 		if r := &recs[i]; r.Impl.Label == label && r.Status.Broken() && at(r.Point) {
 			return r

@@ -8,7 +8,7 @@ import (
 
 	"rnnbench/experiments"
 	"rnnbench/plots"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // finding returns the report's finding that begins with head.
@@ -32,15 +32,15 @@ func TestReportsNameWrongAnswers(t *testing.T) {
 	wrong := 0
 	for i := range recs {
 		if r := &recs[i]; r.Impl.Label == "persistent" && r.Point.Layers >= 72 && r.Point.Hidden < 1152 {
-			r.Status, r.Stats = results.Incorrect, nil
-			r.Verify = &results.Verify{Tensor: "dx", Error: 0.056, Tolerance: 0.00059}
+			r.Status, r.Stats = record.Incorrect, nil
+			r.Verify = &record.Verify{Tensor: "dx", Error: 0.056, Tolerance: 0.00059}
 			wrong++
 		}
 	}
 	if wrong != 2 {
 		t.Fatalf("%d wrong answers", wrong)
 	}
-	rep, err := e.On(results.Device{Key: "cuda-test", Name: "H100"}, recs)
+	rep, err := e.On(record.Device{Key: "cuda-test", Name: "H100"}, recs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,9 +72,9 @@ func TestReportsLimitWrongAnswers(t *testing.T) {
 	}
 	recs := recordsOf(e.Parts(experiments.Full, gpu))
 	for i := range recs[:40] {
-		recs[i].Status, recs[i].Stats = results.Incorrect, nil
+		recs[i].Status, recs[i].Stats = record.Incorrect, nil
 	}
-	rep, err := e.On(results.Device{Key: "cuda-test", Name: "H100"}, recs)
+	rep, err := e.On(record.Device{Key: "cuda-test", Name: "H100"}, recs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,11 +90,11 @@ func TestReportsNameFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	recs := recordsOf(e.Parts(experiments.Full, gpu))
-	for i, status := range []results.Status{results.Failed, results.Timeout, results.Skipped} {
+	for i, status := range []record.Status{record.Failed, record.Timeout, record.Skipped} {
 		reason := fmt.Sprint("reason ", i)
 		recs[i].Status, recs[i].Stats, recs[i].Reason = status, nil, &reason
 	}
-	rep, err := e.On(results.Device{Key: "cuda-test", Name: "H100"}, recs)
+	rep, err := e.On(record.Device{Key: "cuda-test", Name: "H100"}, recs)
 	if err != nil {
 		t.Fatal(err)
 	}

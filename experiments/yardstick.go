@@ -9,7 +9,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
@@ -31,8 +31,8 @@ const chipBytes = 132 * (256 + 227) << 10
 // onChip leaves out the vendor's form that is compiled for each layer where its weights do not fit
 // on chip. On an H200, it took most of a minute to compile with 256 MiB of weights. From 75 MiB on
 // it was slower than every other form.
-func onChip(points []results.Point, specs []grid.Spec) []Part {
-	fits := func(p results.Point) bool {
+func onChip(points []record.Point, specs []grid.Spec) []Part {
+	fits := func(p record.Point) bool {
 		size := 4
 		if p.Precision == "fp16" || p.Precision == "bf16" {
 			size = 2
@@ -57,10 +57,10 @@ var deepbench = Experiment{
 	Parts: func(s Size, on Target) []Part {
 		return onChip(deepbenchLayers(s), usual(on))
 	},
-	Report: func(recs []results.Record, on Target) (*Report, error) {
+	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep := &Report{}
 		for _, pass := range []string{"forward", "train"} {
-			sideBySide(rep, where(recs, func(p results.Point) bool { return p.Pass == pass }), "DeepBench, "+pass)
+			sideBySide(rep, where(recs, func(p record.Point) bool { return p.Pass == pass }), "DeepBench, "+pass)
 		}
 		if len(rep.Tables) == 0 {
 			return nil, fmt.Errorf("experiments: no records of DeepBench's layers")
@@ -79,7 +79,7 @@ var deepbench = Experiment{
 }
 
 // deepbenchLayers returns DeepBench's layers in fp32; at the quick size only those for a phone.
-func deepbenchLayers(s Size) []results.Point {
+func deepbenchLayers(s Size) []record.Point {
 	presets := []string{"deepbench-infer", "deepbench-device", "deepbench-train"}
 	if s == Quick {
 		presets = presets[1:2]
@@ -96,7 +96,7 @@ func deepbenchLayers(s Size) []results.Point {
 }
 
 // sideBySide adds the table of times, a technique a column.
-func sideBySide(rep *Report, recs []results.Record, title string) {
+func sideBySide(rep *Report, recs []record.Record, title string) {
 	names := labels(recs)
 	t := &table.Table{Title: title, Columns: []table.Column{
 		{Name: "Cell", Key: "cell"}, {Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true},
@@ -108,7 +108,7 @@ func sideBySide(rep *Report, recs []results.Record, title string) {
 	t.Columns = append(t.Columns, table.Column{Name: "fastest", Key: "fastest"}, table.Column{Name: "FLOP/s", Key: "flops_per_s", Right: true})
 	for _, p := range points(recs) {
 		row := []table.Cell{table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps), table.Int(p.Layers), table.Text(p.Precision)}
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		for _, n := range names {
 			if r := find(recs, n, here); r != nil {
 				row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
@@ -128,7 +128,7 @@ func sideBySide(rep *Report, recs []results.Record, title string) {
 }
 
 // winners counts who is fastest where.
-func winners(rep *Report, recs []results.Record) {
+func winners(rep *Report, recs []record.Record) {
 	names := labels(recs)
 	for _, pass := range []string{"forward", "train"} {
 		var count score
@@ -136,7 +136,7 @@ func winners(rep *Report, recs []results.Record) {
 			if p.Pass != pass {
 				continue
 			}
-			if best, alone := leader(recs, names, func(q results.Point) bool { return q == p }); best != nil {
+			if best, alone := leader(recs, names, func(q record.Point) bool { return q == p }); best != nil {
 				count.add(best, alone)
 			}
 		}
@@ -175,7 +175,7 @@ var cudnnStacks = Experiment{
 		if s == Quick {
 			first.Steps = 20
 		}
-		var stacks, single []results.Point
+		var stacks, single []record.Point
 		for _, pass := range []string{"forward", "train"} {
 			for _, precision := range []string{"fp32", "tf32", "bf16"} {
 				p := first
@@ -203,10 +203,10 @@ var (
 		ID: "cudnn-train", Title: "Training one layer against cuDNN over cell, size, minibatch and precision", Source: layersSource,
 		Vendor: true,
 		Parts: func(s Size, _ Target) []Part {
-			var all []results.Point
+			var all []record.Point
 			for _, precision := range []string{"fp32", "bf16"} {
 				for _, cell := range []string{"lstm", "gru"} {
-					p := results.Point{Cell: cell, Pass: "train", Steps: 256, Layers: 1, Precision: precision}
+					p := record.Point{Cell: cell, Pass: "train", Steps: 256, Layers: 1, Precision: precision}
 					all = append(all, product(p, []int{512, 1024}, []int{1, 4, 16, 64})...)
 				}
 			}
@@ -228,12 +228,12 @@ func cudnnLayers(precision string) Experiment {
 			if s == Quick {
 				batches = []int{1, 4, 64}
 			}
-			var all []results.Point
+			var all []record.Point
 			for _, c := range []struct {
 				cell   string
 				hidden []int
 			}{{"rnn-tanh", []int{256, 512, 1152, 1760}}, {"gru", []int{256, 512, 1024, 1536}}, {"lstm", []int{128, 256, 512, 1024, 1536}}} {
-				p := results.Point{Cell: c.cell, Pass: "forward", Steps: 256, Layers: 1, Precision: precision}
+				p := record.Point{Cell: c.cell, Pass: "forward", Steps: 256, Layers: 1, Precision: precision}
 				all = append(all, product(p, c.hidden, batches)...)
 			}
 			return againstVendor(all, s)
@@ -244,8 +244,8 @@ func cudnnLayers(precision string) Experiment {
 
 // againstVendor returns parts with the persistent form and the vendor's forms. Large layers also
 // have the form of products.
-func againstVendor(all []results.Point, s Size) []Part {
-	var small, large []results.Point
+func againstVendor(all []record.Point, s Size) []Part {
+	var small, large []record.Point
 	for _, p := range all {
 		if p.Hidden < 1024 {
 			small = append(small, p)
@@ -258,7 +258,7 @@ func againstVendor(all []results.Point, s Size) []Part {
 
 // reportVendor compares the fastest of our own forms with the fastest of the vendor's, point by
 // point.
-func reportVendor(recs []results.Record, on Target) (*Report, error) {
+func reportVendor(recs []record.Record, on Target) (*Report, error) {
 	rep := &Report{}
 	names := slices.DeleteFunc(labels(recs), quantity.Vendor)
 	t := &table.Table{Title: "Time of one step: the fastest of rnnbench's techniques and of cuDNN's algorithms", Columns: []table.Column{
@@ -271,11 +271,11 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 	ratios := map[group]duel{}
 	var order []group
 	all := points(recs)
-	slices.SortStableFunc(all, func(a, b results.Point) int {
+	slices.SortStableFunc(all, func(a, b record.Point) int {
 		return cmp.Or(cmp.Compare(a.Pass, b.Pass), cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Hidden, b.Hidden), cmp.Compare(a.Batch, b.Batch))
 	})
 	for _, p := range all {
-		here := func(q results.Point) bool { return q == p }
+		here := func(q record.Point) bool { return q == p }
 		own, yard := fastest(recs, names, here), fastest(recs, vendorLabels(), here)
 		if own == nil || yard == nil {
 			continue
@@ -301,12 +301,12 @@ func reportVendor(recs []results.Record, on Target) (*Report, error) {
 	}
 	rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 	rep.Findings = append(rep.Findings, notMeasured(labels(recs))...)
-	if !slices.ContainsFunc(all, func(p results.Point) bool { return p.Batch != all[0].Batch }) {
+	if !slices.ContainsFunc(all, func(p record.Point) bool { return p.Batch != all[0].Batch }) {
 		rep.add("cudnn", ratioBars(t, on, algorithmsAlike(recs)), nil)
 		return rep, nil
 	}
 	for _, g := range order {
-		some := where(recs, func(p results.Point) bool { return p.Pass == g.pass && p.Precision == g.precision })
+		some := where(recs, func(p record.Point) bool { return p.Pass == g.pass && p.Precision == g.precision })
 		rep.add(fmt.Sprintf("cudnn-%s-%s", g.pass, g.precision), ratioFigure(some, names, versusCuDNN(some), on, g.pass, g.precision), nil)
 	}
 	return rep, nil
@@ -337,36 +337,36 @@ type versus struct {
 }
 
 // versusCuDNN returns the comparison with cuDNN.
-func versusCuDNN(recs []results.Record) versus {
+func versusCuDNN(recs []record.Record) versus {
 	return versus{"cuDNN's fastest algorithm", "cuDNN", vendorLabels(), algorithmsAlike(recs)}
 }
 
 // ratioFigure draws our fastest form's speed-up over the fastest form of v, a panel for each cell.
-func ratioFigure(recs []results.Record, names []string, v versus, on Target, pass, precision string) plots.Figure {
+func ratioFigure(recs []record.Record, names []string, v versus, on Target, pass, precision string) plots.Figure {
 	ch := &plots.Chart{Title: fmt.Sprintf("Speed-up over %s: %s, %s", v.long, pass, precision), Subtitle: on.Name,
 		Notes: append([]string{"Ratios of medians, the fastest of each; above 1, rnnbench is faster."}, v.notes...),
 		X:     plots.Axis{Title: "Minibatch", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over " + v.short, Scale: plots.Log, Format: times}}
 	panels := map[string]int{}
 	all := points(recs)
-	slices.SortStableFunc(all, func(a, b results.Point) int {
+	slices.SortStableFunc(all, func(a, b record.Point) int {
 		return cmp.Or(cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Hidden, b.Hidden))
 	})
-	both := func(p results.Point) (own, yard *results.Record) {
-		here := func(q results.Point) bool { return q == p }
+	both := func(p record.Point) (own, yard *record.Record) {
+		here := func(q record.Point) bool { return q == p }
 		return fastest(recs, names, here), fastest(recs, v.labels, here)
 	}
-	all = slices.DeleteFunc(all, func(p results.Point) bool {
+	all = slices.DeleteFunc(all, func(p record.Point) bool {
 		own, yard := both(p)
 		return own == nil || yard == nil
 	})
-	label := func(p results.Point) string {
+	label := func(p record.Point) string {
 		if p.Layers > 1 {
 			return fmt.Sprintf("%d units, %d layers", p.Hidden, p.Layers)
 		}
 		return fmt.Sprintf("%d units", p.Hidden)
 	}
 	var lines []plots.Series // of every panel, so that the legend has them by size
-	bySize := slices.SortedStableFunc(slices.Values(all), func(a, b results.Point) int {
+	bySize := slices.SortedStableFunc(slices.Values(all), func(a, b record.Point) int {
 		return cmp.Or(cmp.Compare(a.Hidden, b.Hidden), cmp.Compare(a.Layers, b.Layers))
 	})
 	for _, p := range bySize {

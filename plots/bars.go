@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Bars is a figure of groups of horizontal bars with their values beside them.
@@ -237,7 +237,7 @@ func (p *barPlotter) Plot(c draw.Canvas, pl *plot.Plot) {
 
 // Speedup draws how many times faster techniques are than a baseline. It draws lines if the
 // horizontal axis is numeric with several values, else bars.
-func Speedup(recs []results.Record, s Spec) (Figure, error) {
+func Speedup(recs []record.Record, s Spec) (Figure, error) {
 	s.Y = "speedup"
 	v, err := s.resolve(recs, "speedup")
 	if err != nil {
@@ -280,7 +280,7 @@ func (v *view) barPanels() ([]Group, []string, error) {
 		return nil, nil, fmt.Errorf("plots: %d bars are too many for a figure (at most 120), because the records also differ in %s: select fewer records with --where", len(chosen), or(titles(extra), v.Series))
 	}
 	var groups []Group
-	var lost []*results.Record
+	var lost []*record.Record
 	intervals := false
 	for _, same := range quantity.Split(chosen, v.x) {
 		g := Group{Label: v.x.Tag(same[0])}
@@ -326,7 +326,7 @@ type Stage struct {
 
 // Ladder draws, for each stage, a paper's speed-up over the first stage beside the measured one.
 // All records must be of one point.
-func Ladder(recs []results.Record, stages []Stage, s Spec) (*Bars, error) {
+func Ladder(recs []record.Record, stages []Stage, s Spec) (*Bars, error) {
 	if len(stages) == 0 {
 		return nil, fmt.Errorf("plots: a ladder needs at least one stage")
 	}
@@ -339,7 +339,7 @@ func Ladder(recs []results.Record, stages []Stage, s Spec) (*Bars, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plots: %w", err)
 	}
-	v.recs = slices.DeleteFunc(v.recs, func(r *results.Record) bool {
+	v.recs = slices.DeleteFunc(v.recs, func(r *record.Record) bool {
 		return !slices.ContainsFunc(stages, func(st Stage) bool { return quantity.OneLine(st.Label) == quantity.Label(r) })
 	})
 	if left := quantity.Left(v.recs, impl); len(left) > 0 {
@@ -354,7 +354,7 @@ func Ladder(recs []results.Record, stages []Stage, s Spec) (*Bars, error) {
 		Value:    v.measure.Format,
 	}
 	paper := slices.ContainsFunc(stages, func(st Stage) bool { return st.Paper > 0 })
-	if slices.ContainsFunc(chosen, func(r *results.Record) bool { y, ok := v.value(r); return ok && y.Known() }) {
+	if slices.ContainsFunc(chosen, func(r *record.Record) bool { y, ok := v.value(r); return ok && y.Known() }) {
 		b.Notes = append(b.Notes, "Measured bars are ratios of medians; whiskers span the extreme ratios of their confidence intervals.")
 	}
 	if tuned {

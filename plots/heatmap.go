@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // grid returns an empty grid over v's horizontal axis and rows. It also returns the records by
 // panel, row and column, and whether slower settings were left out.
-func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*results.Record, bool, error) {
+func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*record.Record, bool, error) {
 	axes := []quantity.Axis{v.x, rows}
 	if v.panel.Name != "" {
 		axes = append(axes, v.panel)
@@ -28,7 +28,7 @@ func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*results.Record, bool, e
 	}
 	chosen, tuned := quantity.Choose(v.recs, append(slices.Clone(axes), v.series)...)
 	g := &Grid{X: capital(v.x.Title), Y: capital(rows.Title), Subtitle: v.subtitle(v.X, rows.Name)}
-	spell := func(a quantity.Axis, r *results.Record) string {
+	spell := func(a quantity.Axis, r *record.Record) string {
 		if n, ok := a.Number(r); ok && a.Text(r) != "auto" && a.Text(r) != "H" {
 			return quantity.Size(n)
 		}
@@ -46,7 +46,7 @@ func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*results.Record, bool, e
 	if len(g.Columns) > 40 || len(g.Rows) > 40 {
 		return nil, nil, false, fmt.Errorf("plots: a map of %d by %d places is too large (at most 40 by 40): select fewer records with --where", len(g.Columns), len(g.Rows))
 	}
-	var at [][][][]*results.Record
+	var at [][][][]*record.Record
 	for _, same := range quantity.Split(chosen, v.panel) {
 		panel := GridPanel{}
 		if v.panel.Name != "" {
@@ -55,10 +55,10 @@ func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*results.Record, bool, e
 				panel.Title = capital(v.panel.Title) + " " + panel.Title
 			}
 		}
-		cells := make([][][]*results.Record, len(g.Rows))
+		cells := make([][][]*record.Record, len(g.Rows))
 		panel.Cells = make([][]GridCell, len(g.Rows))
 		for i := range cells {
-			cells[i] = make([][]*results.Record, len(g.Columns))
+			cells[i] = make([][]*record.Record, len(g.Columns))
 			panel.Cells[i] = make([]GridCell, len(g.Columns))
 		}
 		for _, r := range same {
@@ -75,7 +75,7 @@ func (v *view) grid(rows quantity.Axis) (*Grid, [][][][]*results.Record, bool, e
 }
 
 // rows returns the vertical axis of a grid.
-func (v *view) rows(recs []results.Record) (quantity.Axis, error) {
+func (v *view) rows(recs []record.Record) (quantity.Axis, error) {
 	name := v.Rows
 	if name == "" {
 		name = usualAxis(v.recs, v.X, v.Panel, v.Series)
@@ -92,7 +92,7 @@ func (v *view) rows(recs []results.Record) (quantity.Axis, error) {
 
 // Heatmap colours a measure over two axes, with a panel for each technique unless s.Panel names
 // another axis.
-func Heatmap(recs []results.Record, s Spec) (*Grid, error) {
+func Heatmap(recs []record.Record, s Spec) (*Grid, error) {
 	if s.Panel == "" {
 		s.Panel = or(s.Series, "impl")
 	}
@@ -118,7 +118,7 @@ func Heatmap(recs []results.Record, s Spec) (*Grid, error) {
 	if v.measure.Ratio {
 		g.Center = 1
 	}
-	var lost []*results.Record
+	var lost []*record.Record
 	for i, panel := range at {
 		for y, row := range panel {
 			for x, cell := range row {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // mostSeries is the most lines of a figure, more than a reader can follow.
@@ -18,7 +18,7 @@ const mostPanels = 16
 // Lines draws a measure against a numeric axis, with a line for each technique. If records at one
 // place differ in other axes, these axes divide the lines further. Where a record failed or was
 // skipped, the line has a gap with a cross below.
-func Lines(recs []results.Record, s Spec) (*Chart, error) {
+func Lines(recs []record.Record, s Spec) (*Chart, error) {
 	v, err := s.resolve(recs, "flops")
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 	key := append(slices.Clone(axes[:len(axes)-1]), extra...)
 	chosen, tuned := quantity.Choose(v.recs, append(slices.Clone(key), v.x)...)
 
-	name := func(r *results.Record) string {
+	name := func(r *record.Record) string {
 		words := []string{v.series.Text(r)}
 		if v.Series != "impl" {
 			words[0] = v.series.Tag(r)
@@ -140,7 +140,7 @@ func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 	labels := map[string]bool{}
 	drawn := 0
 	var without []string
-	var lost []*results.Record
+	var lost []*record.Record
 	intervals := false
 	for _, group := range quantity.Split(chosen, v.panel) {
 		p := Panel{Title: v.panelTitle(group[0])}
@@ -190,7 +190,7 @@ func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 }
 
 // point returns the value of r at x, with its interval.
-func (v *view) point(r *results.Record, x float64) Point {
+func (v *view) point(r *record.Record, x float64) Point {
 	y, ok := v.value(r)
 	if !ok {
 		return Point{X: x, Missing: true}
@@ -205,7 +205,7 @@ func (v *view) point(r *results.Record, x float64) Point {
 }
 
 // panelTitle returns the title of the panel to which r belongs.
-func (v *view) panelTitle(r *results.Record) string {
+func (v *view) panelTitle(r *record.Record) string {
 	switch {
 	case v.panel.Name == "":
 		return ""
@@ -245,7 +245,7 @@ func titles(axes []quantity.Axis) string {
 }
 
 // notes returns what a reader must know to judge the figure.
-func (v *view) notes(tuned, intervals bool, lost []*results.Record, without []string, used []quantity.Axis) []string {
+func (v *view) notes(tuned, intervals bool, lost []*record.Record, without []string, used []quantity.Axis) []string {
 	var notes []string
 	if intervals {
 		notes = append(notes, or(v.measure.Bars, "Marks are medians; bars are their confidence intervals."))
@@ -255,8 +255,8 @@ func (v *view) notes(tuned, intervals bool, lost []*results.Record, without []st
 		notes = append(notes, tunedNote)
 	}
 	// Records that ran but have no value lack a baseline or a peak.
-	ran := slices.DeleteFunc(slices.Clone(lost), func(r *results.Record) bool { return r.Seconds() <= 0 })
-	broke := slices.DeleteFunc(slices.Clone(lost), func(r *results.Record) bool { return r.Seconds() > 0 })
+	ran := slices.DeleteFunc(slices.Clone(lost), func(r *record.Record) bool { return r.Seconds() <= 0 })
+	broke := slices.DeleteFunc(slices.Clone(lost), func(r *record.Record) bool { return r.Seconds() > 0 })
 	if len(broke) > 0 {
 		notes = append(notes, "No result: "+quantity.Reasons(broke)+".")
 	}

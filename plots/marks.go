@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // marks returns the shapes that distinguish series without colour, the plainest first. A cross is
@@ -19,17 +19,17 @@ func marks() []draw.GlyphDrawer {
 
 // fewSamples reports whether r was timed, but has too few samples for an interval: one after a
 // time-out, for instance.
-func fewSamples(r *results.Record) bool {
-	return r.Status == results.OK && r.Stats != nil && r.Stats.N > 0 && r.Stats.Lo == nil
+func fewSamples(r *record.Record) bool {
+	return r.Status == record.OK && r.Stats != nil && r.Stats.N > 0 && r.Stats.Lo == nil
 }
 
 // fewNotes explains hollow marks.
-func fewNotes(recs []*results.Record) []string {
-	few := slices.DeleteFunc(slices.Clone(recs), func(r *results.Record) bool { return !fewSamples(r) })
+func fewNotes(recs []*record.Record) []string {
+	few := slices.DeleteFunc(slices.Clone(recs), func(r *record.Record) bool { return !fewSamples(r) })
 	if len(few) == 0 {
 		return nil
 	}
-	one := slices.ContainsFunc(few, func(r *results.Record) bool { return r.Stats.N == 1 })
+	one := slices.ContainsFunc(few, func(r *record.Record) bool { return r.Stats.N == 1 })
 	note := "A mark that is hollow, or has a dot, has no interval: there are too few samples"
 	if one {
 		note += ", at some only one"

@@ -11,7 +11,7 @@ import (
 
 	"rnnbench/plots/internal/synthetic"
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestMarks: each series has its own mark, so that no two differ by colour alone. A technique has
@@ -100,19 +100,19 @@ func TestMostEntries(t *testing.T) {
 
 // TestRoofs: each precision has its own roof, as the device measured it.
 func TestRoofs(t *testing.T) {
-	var recs []results.Record
+	var recs []record.Record
 	for _, precision := range []string{"fp32", "bf16", "fp16"} {
 		for _, r := range synthetic.Ladder(512, 64) {
 			r.Point.Precision, r.Device = precision, "cuda-synthetic"
 			recs = append(recs, r)
 		}
 	}
-	d := results.Device{Facts: map[string]string{"bf16 products": "792 TFLOP/s", "fp32 products": "1.00 GFLOP/s", "workers": "132", "odd products": "many"}}
+	d := record.Device{Facts: map[string]string{"bf16 products": "792 TFLOP/s", "fp32 products": "1.00 GFLOP/s", "workers": "132", "odd products": "many"}}
 	ch, err := Roofline(recs, Spec{Copy: 1e10, Roofs: RoofsOf(d)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	peak := quantity.Peak([]*results.Record{&recs[0]})
+	peak := quantity.Peak([]*record.Record{&recs[0]})
 	for _, p := range ch.Panels {
 		want := map[string]float64{"fp32": peak, "bf16": 792e12, "fp16": peak}[p.Title]
 		ridge := want / 1e10
@@ -149,8 +149,8 @@ func TestPanelHasItsOwnRange(t *testing.T) {
 func TestNoResultAtAll(t *testing.T) {
 	recs := synthetic.Ladder(512, 64)
 	one := recs[0]
-	code, why := results.ReasonResource, "cuda: vendor: unsupported: cudnnGetRNNTempSpaceSizes returns CUDNN_STATUS_NOT_SUPPORTED"
-	one.Impl.Name, one.Impl.Label, one.Status, one.ReasonCode, one.Reason, one.Stats, one.Rate = "cudnn", "cudnn static", results.Skipped, &code, &why, nil, nil
+	code, why := record.ReasonResource, "cuda: vendor: unsupported: cudnnGetRNNTempSpaceSizes returns CUDNN_STATUS_NOT_SUPPORTED"
+	one.Impl.Name, one.Impl.Label, one.Status, one.ReasonCode, one.Reason, one.Stats, one.Rate = "cudnn", "cudnn static", record.Skipped, &code, &why, nil, nil
 	ch, err := Lines(append(recs, one), Spec{X: "hidden"})
 	if err != nil {
 		t.Fatal(err)
@@ -188,18 +188,18 @@ func TestUnlisted(t *testing.T) {
 // an interval it has neither.
 func TestFewSamplesAreHollow(t *testing.T) {
 	lo, hi := 0.9, 1.1
-	timed := func(hidden, n int, lo, hi *float64) results.Record {
-		return results.Record{
-			Point: results.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Layers: 1, Batch: 1, Steps: 1, Precision: "fp32"},
-			Impl:  results.Impl{Name: "naive", Label: "naive"}, Device: "cpu-x-2t", Status: results.OK, Work: results.Work{Flops: 100, Bytes: 10},
-			Samples: &results.Samples{Wall: make([]float64, n)}, Stats: &results.Stats{N: n, Median: 1, Min: 1, Max: 1, Lo: lo, Hi: hi},
-			Rate: &results.Rate{Flops: 100}, Mode: results.Mode{Timer: "wall"},
+	timed := func(hidden, n int, lo, hi *float64) record.Record {
+		return record.Record{
+			Point: record.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Layers: 1, Batch: 1, Steps: 1, Precision: "fp32"},
+			Impl:  record.Impl{Name: "naive", Label: "naive"}, Device: "cpu-x-2t", Status: record.OK, Work: record.Work{Flops: 100, Bytes: 10},
+			Samples: &record.Samples{Wall: make([]float64, n)}, Stats: &record.Stats{N: n, Median: 1, Min: 1, Max: 1, Lo: lo, Hi: hi},
+			Rate: &record.Rate{Flops: 100}, Mode: record.Mode{Timer: "wall"},
 		}
 	}
-	sure := []results.Record{timed(8, 10, &lo, &hi), timed(16, 10, &lo, &hi)}
+	sure := []record.Record{timed(8, 10, &lo, &hi), timed(16, 10, &lo, &hi)}
 	for _, c := range []struct {
 		what string
-		recs []results.Record
+		recs []record.Record
 		few  int
 		note string
 	}{

@@ -19,7 +19,7 @@ import (
 
 	"rnnbench/plots/internal/golden"
 	"rnnbench/plots/internal/synthetic"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 var (
@@ -30,12 +30,12 @@ var (
 // A drawing is a figure for tests, with its records.
 type drawing struct {
 	name string
-	recs []results.Record
-	draw func([]results.Record) (Figure, error)
+	recs []record.Record
+	draw func([]record.Record) (Figure, error)
 }
 
-func with(s Spec) func([]results.Record) (Figure, error) {
-	return func(recs []results.Record) (Figure, error) { return Draw(recs, s) }
+func with(s Spec) func([]record.Record) (Figure, error) {
+	return func(recs []record.Record) (Figure, error) { return Draw(recs, s) }
 }
 
 func paper() []Stage {
@@ -54,14 +54,14 @@ func drawings() []drawing {
 
 	failed := synthetic.Sweep(hidden, batch)
 	for i := range failed {
-		failed[i] = synthetic.Fail(failed[i], results.Failed, results.ReasonOOM, "out of memory")
+		failed[i] = synthetic.Fail(failed[i], record.Failed, record.ReasonOOM, "out of memory")
 	}
 	// Every third record is missing, without a reason.
 	holes := slices.Clone(one)
-	holes = slices.DeleteFunc(holes, func(r results.Record) bool { return r.Seq%3 == 0 })
+	holes = slices.DeleteFunc(holes, func(r record.Record) bool { return r.Seq%3 == 0 })
 
 	m := &synthetic.Machine{}
-	var ten, huge, special, vendor, odd, lstms []results.Record
+	var ten, huge, special, vendor, odd, lstms []record.Record
 	for i := range 10 {
 		for _, h := range []int{64, 128, 256, 512, 1024} {
 			ten = append(ten, m.Record(synthetic.Point(h, 16, 50), fmt.Sprintf("variant %d", i+1), 1e-6*float64(4+3*i), 0.9-0.05*float64(i)))
@@ -115,7 +115,7 @@ func drawings() []drawing {
 		{"lines-latency", synthetic.Calls([]int{256, 1024, 4096}, []int{1}), with(Spec{Y: "latency"})},
 		{"lines-split", small, with(Spec{X: "hidden"})},
 		{"lines-streams", synthetic.Streams(), with(Spec{X: "batch"})},
-		{"lines-reference", synthetic.Streams(), func(r []results.Record) (Figure, error) {
+		{"lines-reference", synthetic.Streams(), func(r []record.Record) (Figure, error) {
 			ch, err := Lines(r, Spec{X: "batch", Machine: "synthetic machine; the paper's is another"})
 			if err != nil {
 				return nil, err
@@ -153,11 +153,11 @@ func drawings() []drawing {
 		{"winner-one-record", one[:1], with(Spec{Kind: "winner"})},
 		{"roofline", small, with(Spec{Kind: "roofline", Copy: synthetic.Copy})},
 		{"roofline-odd", odd, with(Spec{Kind: "roofline", Copy: synthetic.Copy})},
-		{"ladder", synthetic.Ladder(512, 64), func(r []results.Record) (Figure, error) { return figure(Ladder(r, paper(), Spec{})) }},
-		{"ladder-holes", synthetic.Ladder(512, 64)[:4], func(r []results.Record) (Figure, error) {
+		{"ladder", synthetic.Ladder(512, 64), func(r []record.Record) (Figure, error) { return figure(Ladder(r, paper(), Spec{})) }},
+		{"ladder-holes", synthetic.Ladder(512, 64)[:4], func(r []record.Record) (Figure, error) {
 			r = slices.Clone(r)
-			i := slices.IndexFunc(r, func(r results.Record) bool { return r.Impl.Label == "2 streamed" })
-			r[i] = synthetic.Fail(r[i], results.Timeout, results.ReasonHang, "no answer for 30 s")
+			i := slices.IndexFunc(r, func(r record.Record) bool { return r.Impl.Label == "2 streamed" })
+			r[i] = synthetic.Fail(r[i], record.Timeout, record.ReasonHang, "no answer for 30 s")
 			st := paper()
 			st[1].Paper = 0
 			return figure(Ladder(r, st, Spec{}))
@@ -323,13 +323,13 @@ func TestLimits(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	small := synthetic.Sweep([]int{256, 512}, []int{32, 64})
-	many := []results.Record{}
+	many := []record.Record{}
 	m := &synthetic.Machine{}
 	for i := range 30 {
 		many = append(many, m.Record(synthetic.Point(256, i+1, 10), "naive", 1e-5, 0.5))
 	}
 	for _, c := range []struct {
-		recs []results.Record
+		recs []record.Record
 		spec Spec
 		want string
 	}{

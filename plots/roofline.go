@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Roofline draws the throughput of each record over its arithmetic intensity, in FLOP/byte. The
 // roofs are the machine's copy rate and its peak in the record's precision. Each precision has a
 // panel.
-func Roofline(recs []results.Record, s Spec) (*Chart, error) {
+func Roofline(recs []record.Record, s Spec) (*Chart, error) {
 	s.Y, s.X, s.Panel = "flops", "", ""
 	v, err := s.resolve(recs, "flops")
 	if err != nil {
@@ -25,7 +25,7 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 		return nil, fmt.Errorf("plots: %w", err)
 	}
 	groups := quantity.Split(v.recs, precision)
-	if v.Copy <= 0 || !slices.ContainsFunc(groups, func(g []*results.Record) bool { peak, _ := v.roof(g); return peak > 0 }) {
+	if v.Copy <= 0 || !slices.ContainsFunc(groups, func(g []*record.Record) bool { peak, _ := v.roof(g); return peak > 0 }) {
 		return nil, fmt.Errorf("plots: a roofline needs the machine's peak in FLOP/s and its copy rate in B/s, neither of them unsure")
 	}
 	ch := &Chart{
@@ -35,7 +35,7 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 		X:        Axis{Title: "Arithmetic intensity (FLOP/B)", Scale: Log, Format: func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }},
 		Y:        Axis{Title: "Throughput (FLOP/s)", Scale: Log},
 	}
-	var lost []*results.Record
+	var lost []*record.Record
 	above, faster, unknown := false, false, []string(nil)
 	for _, group := range groups {
 		panel := Panel{}
@@ -67,17 +67,17 @@ func Roofline(recs []results.Record, s Spec) (*Chart, error) {
 
 // RoofsOf returns the rates, in FLOP/s by precision, that a device measured for the library's
 // products.
-func RoofsOf(d results.Device) map[string]float64 { return d.ProductRates() }
+func RoofsOf(d record.Device) map[string]float64 { return d.ProductRates() }
 
 // roof returns the machine's peak in the precision of records; own is true. If that is unknown, it
 // returns the peak in single precision; own is false.
-func (v *view) roof(recs []*results.Record) (peak float64, own bool) {
+func (v *view) roof(recs []*record.Record) (peak float64, own bool) {
 	r := recs[0]
 	peak = v.Roofs[r.Point.Precision]
 	if v.Peak == 0 {
 		peak = max(peak, quantity.Peak(recs))
 	}
-	if r.Point.Precision == "fp32" || !results.OnGPU(r.Device) { // computed in single precision
+	if r.Point.Precision == "fp32" || !record.OnGPU(r.Device) { // computed in single precision
 		peak = max(peak, v.singlePeak())
 	}
 	if peak > 0 {
@@ -118,7 +118,7 @@ func roofs(p Panel, copyRate, peak float64, precision string) (list []Guide) {
 
 // intensities returns the series of records over their FLOP/byte. It appends records without a
 // value or an intensity to lost.
-func (v *view) intensities(recs []*results.Record, lost []*results.Record) ([]Series, []*results.Record) {
+func (v *view) intensities(recs []*record.Record, lost []*record.Record) ([]Series, []*record.Record) {
 	var list []Series
 	for _, group := range quantity.Split(recs, v.series) {
 		line := Series{Label: v.series.Text(group[0]), Scatter: true}
@@ -146,8 +146,8 @@ func (v *view) intensities(recs []*results.Record, lost []*results.Record) ([]Se
 }
 
 // roofNotes returns notes on records that are not drawn, and on marks above the roofs.
-func (v *view) roofNotes(lost []*results.Record, above, faster bool, unknown []string) (notes []string) {
-	broke := slices.DeleteFunc(slices.Clone(lost), func(r *results.Record) bool { return r.Seconds() > 0 })
+func (v *view) roofNotes(lost []*record.Record, above, faster bool, unknown []string) (notes []string) {
+	broke := slices.DeleteFunc(slices.Clone(lost), func(r *record.Record) bool { return r.Seconds() > 0 })
 	if len(broke) > 0 {
 		notes = append(notes, "No result: "+quantity.Reasons(broke)+".")
 	}

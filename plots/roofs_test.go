@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/plots/internal/synthetic"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestIntensity: a mark lies at the problem's operations over the bytes of the schedule, however many
@@ -14,7 +14,7 @@ import (
 func TestIntensity(t *testing.T) {
 	r := synthetic.Ladder(512, 64)[0]
 	r.Work.Flops, r.Work.Executed, r.Work.Bytes = 6e9, 9e9, 2e9
-	ch, err := Roofline([]results.Record{r}, Spec{Copy: 1e10, Peak: 1e12})
+	ch, err := Roofline([]record.Record{r}, Spec{Copy: 1e10, Peak: 1e12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,18 +27,18 @@ func TestIntensity(t *testing.T) {
 func TestAboveRoof(t *testing.T) {
 	base := synthetic.Ladder(512, 64)[0]
 	rate := float64(base.Work.Flops) / base.Seconds()
-	record := func(precision string, share float64) results.Record {
+	newRecord := func(precision string, share float64) record.Record {
 		r := base
 		r.Point.Precision, r.Device = precision, "cuda-synthetic"
 		peak := rate / share
-		r.Rate = &results.Rate{Flops: rate, Peak: &peak, Source: results.PeakProducts}
+		r.Rate = &record.Rate{Flops: rate, Peak: &peak, Source: record.PeakProducts}
 		return r
 	}
 	for _, c := range []struct {
 		fp32, bf16 float64 // shares of the peak
 		above      bool
 	}{{0.5, 0.5, false}, {2, 0.5, true}, {0.5, 2, true}} {
-		ch, err := Roofline([]results.Record{record("fp32", c.fp32), record("bf16", c.bf16)}, Spec{Copy: 1e18})
+		ch, err := Roofline([]record.Record{newRecord("fp32", c.fp32), newRecord("bf16", c.bf16)}, Spec{Copy: 1e18})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A Spec says what to draw. The zero value of a field means its default.
@@ -38,7 +38,7 @@ type Spec struct {
 func Kinds() []string { return []string{"lines", "speedup", "heatmap", "winner", "roofline"} }
 
 // Draw returns the figure that s describes.
-func Draw(recs []results.Record, s Spec) (Figure, error) {
+func Draw(recs []record.Record, s Spec) (Figure, error) {
 	switch s.Kind {
 	case "lines", "":
 		return figure(Lines(recs, s))
@@ -73,7 +73,7 @@ var (
 // A view is a Spec with its defaults set and its names looked up.
 type view struct {
 	Spec
-	recs    []*results.Record
+	recs    []*record.Record
 	x       quantity.Axis
 	panel   quantity.Axis // without a name: one panel
 	series  quantity.Axis
@@ -81,7 +81,7 @@ type view struct {
 	base    quantity.Baseline
 }
 
-func (s Spec) resolve(recs []results.Record, measure string) (*view, error) {
+func (s Spec) resolve(recs []record.Record, measure string) (*view, error) {
 	if len(recs) == 0 {
 		return nil, errNoRecords
 	}
@@ -129,7 +129,7 @@ func (s Spec) resolve(recs []results.Record, measure string) (*view, error) {
 }
 
 // value returns the measure of r.
-func (v *view) value(r *results.Record) (quantity.Interval, bool) {
+func (v *view) value(r *record.Record) (quantity.Interval, bool) {
 	return v.measure.Of(r, v.base.For(r))
 }
 
@@ -142,7 +142,7 @@ func (v *view) lacks() string {
 }
 
 // usualAxis returns the first numeric axis that varies and is not taken, else hidden, batch or steps.
-func usualAxis(recs []*results.Record, taken ...string) string {
+func usualAxis(recs []*record.Record, taken ...string) string {
 	for _, a := range quantity.Varying(recs) {
 		if a.Numeric && !slices.Contains(taken, a.Name) {
 			return a.Name
@@ -174,7 +174,7 @@ func (v *view) withUnit() string {
 // subtitle names the machine and what all records share.
 func (v *view) subtitle(except ...string) string {
 	machine := v.Machine
-	if machine == "" && !slices.ContainsFunc(v.recs, func(r *results.Record) bool { return r.Device != v.recs[0].Device }) {
+	if machine == "" && !slices.ContainsFunc(v.recs, func(r *record.Record) bool { return r.Device != v.recs[0].Device }) {
 		machine = v.recs[0].Device
 	}
 	words := []string{quantity.OneLine(machine), quantity.Common(v.recs, append(except, "device", "impl")...)}

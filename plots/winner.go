@@ -2,11 +2,11 @@ package plots
 
 import (
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Winner draws which technique is the fastest at each place of two axes, and by how much.
-func Winner(recs []results.Record, s Spec) (*Grid, error) {
+func Winner(recs []record.Record, s Spec) (*Grid, error) {
 	s.Y = "time"
 	v, err := s.resolve(recs, "time")
 	if err != nil {
@@ -21,7 +21,7 @@ func Winner(recs []results.Record, s Spec) (*Grid, error) {
 		return nil, err
 	}
 	g.Title = v.title("Fastest " + v.series.Title + " by " + v.x.Title + " and " + rows.Title)
-	name := func(r *results.Record) string {
+	name := func(r *record.Record) string {
 		if v.Series == "impl" {
 			return v.series.Text(r)
 		}
@@ -31,7 +31,7 @@ func Winner(recs []results.Record, s Spec) (*Grid, error) {
 		g.Categories = append(g.Categories, name(same[0]))
 	}
 	near := false
-	var lost []*results.Record
+	var lost []*record.Record
 	for i, panel := range at {
 		for y, row := range panel {
 			for x, cell := range row {
@@ -58,7 +58,7 @@ func Winner(recs []results.Record, s Spec) (*Grid, error) {
 }
 
 // winner returns the cell of the fastest of rivals, which are the records of one place.
-func winner(rivals []*results.Record, name func(*results.Record) string) GridCell {
+func winner(rivals []*record.Record, name func(*record.Record) string) GridCell {
 	race := quantity.ByTime(rivals)
 	first := race[0]
 	if first.Seconds() <= 0 {

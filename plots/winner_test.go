@@ -3,13 +3,13 @@ package plots
 import (
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestWinnerIsClose: a lead is drawn as clear only if intervals are known and do not overlap, as tables count it.
 func TestWinnerIsClose(t *testing.T) {
-	timed := func(name string, median, lo, hi float64) *results.Record {
-		r := &results.Record{Status: results.OK, Stats: &results.Stats{Median: median}}
+	timed := func(name string, median, lo, hi float64) *record.Record {
+		r := &record.Record{Status: record.OK, Stats: &record.Stats{Median: median}}
 		if r.Impl.Name = name; lo > 0 {
 			r.Stats.Lo, r.Stats.Hi = &lo, &hi
 		}
@@ -17,7 +17,7 @@ func TestWinnerIsClose(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		slow *results.Record
+		slow *record.Record
 		want bool
 	}{
 		{"far behind", timed("slow", 2, 1.9, 2.1), false},
@@ -25,7 +25,7 @@ func TestWinnerIsClose(t *testing.T) {
 		{"closer than 1 %", timed("slow", 1.005, 1.2, 1.3), true},
 		{"without an interval", timed("slow", 2, 0, 0), true},
 	} {
-		got := winner([]*results.Record{c.slow, timed("fast", 1, 0.9, 1.1)}, func(r *results.Record) string { return r.Impl.Name })
+		got := winner([]*record.Record{c.slow, timed("fast", 1, 0.9, 1.1)}, func(r *record.Record) string { return r.Impl.Name })
 		if got.Close != c.want || got.Category != "fast" {
 			t.Errorf("%s: %+v", c.name, got)
 		}

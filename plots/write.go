@@ -17,7 +17,7 @@ import (
 	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"rnnbench/results/files"
+	"rnnbench/record/files"
 )
 
 // Formats lists the formats that Write accepts, which are also the endings of files.

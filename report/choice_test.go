@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // pointed is a record of a setting at a point with so many units, in seconds.
-func pointed(hidden int, label string, seconds float64) *results.Record {
+func pointed(hidden int, label string, seconds float64) *record.Record {
 	r := grid(1, 1, 1, 1)[0]
 	r.Point.Hidden, r.Impl.Label = hidden, label
 	s := *r.Stats
@@ -19,16 +19,16 @@ func pointed(hidden int, label string, seconds float64) *results.Record {
 }
 
 // chosen is the builder of a tune's page, which chose a label at the point with 64 units.
-func chosen(label string, recs ...*results.Record) *builder {
+func chosen(label string, recs ...*record.Record) *builder {
 	s := set("tuned", nil)
-	s.Manifest.Winners = []results.Winner{{Point: recs[0].Point, Label: label}}
-	return &builder{sets: []results.Set{s}, recs: recs}
+	s.Manifest.Winners = []record.Winner{{Point: recs[0].Point, Label: label}}
+	return &builder{sets: []record.Set{s}, recs: recs}
 }
 
 // TestRanked: a setting that a tune chose once ranks before one that is the fastest at more points. Of
 // others, the one that is less behind ranks first.
 func TestRanked(t *testing.T) {
-	recs := []*results.Record{
+	recs := []*record.Record{
 		pointed(64, "naive:a=1", 1), pointed(64, "naive:a=2", 1.01), pointed(64, "naive:a=3", 3), pointed(64, "naive:a=4", 2),
 		pointed(128, "naive:a=1", 1), pointed(128, "naive:a=2", 4), pointed(128, "naive:a=3", 3), pointed(128, "naive:a=4", 2),
 	}
@@ -42,7 +42,7 @@ func TestRanked(t *testing.T) {
 // TestBehindChoice: what has a smaller median than a tune's choice is left out of a map of winners, and
 // what is slower stays.
 func TestBehindChoice(t *testing.T) {
-	recs := []*results.Record{pointed(64, "naive:a=1", 0.99), pointed(64, "naive:a=2", 1), pointed(64, "naive:a=3", 2), pointed(128, "naive:a=1", 5)}
+	recs := []*record.Record{pointed(64, "naive:a=1", 0.99), pointed(64, "naive:a=2", 1), pointed(64, "naive:a=3", 2), pointed(128, "naive:a=1", 5)}
 	list := chosen("naive:a=2", recs...).behindWinner(recs, false)
 	var labels []string
 	for _, r := range list {
@@ -56,7 +56,7 @@ func TestBehindChoice(t *testing.T) {
 // TestChosenElsewhere: a choice among the entrants comes first, also if it was first before. Only a choice
 // that is not among them was measured elsewhere.
 func TestChosenElsewhere(t *testing.T) {
-	recs := []*results.Record{pointed(64, "naive:a=1", 1), pointed(64, "naive:a=2", 1.01)}
+	recs := []*record.Record{pointed(64, "naive:a=1", 1), pointed(64, "naive:a=2", 1.01)}
 	for label, elsewhere := range map[string]bool{"naive:a=1": false, "naive:a=2": false, "naive:a=9": true} {
 		b := chosen(label, recs...)
 		x := b.crown(races(recs))[0]
@@ -68,9 +68,9 @@ func TestChosenElsewhere(t *testing.T) {
 
 // TestWrongAnswersAreCounted: wrong answers and failures are counted apart.
 func TestWrongAnswersAreCounted(t *testing.T) {
-	var s results.Set
-	for i, status := range []results.Status{results.Incorrect, results.Incorrect, results.Incorrect, results.Failed, results.Timeout, results.OK, results.Skipped} {
-		s.Records = append(s.Records, results.Record{Status: status, Point: results.Point{Hidden: i}})
+	var s record.Set
+	for i, status := range []record.Status{record.Incorrect, record.Incorrect, record.Incorrect, record.Failed, record.Timeout, record.OK, record.Skipped} {
+		s.Records = append(s.Records, record.Record{Status: status, Point: record.Point{Hidden: i}})
 	}
 	r := &Recorded{Reproduction: Reproduction{Set: s}}
 	if got, want := r.state(), "0001-01-01, computed, 3 wrong answers, 2 failed"; got != want {

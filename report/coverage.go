@@ -7,7 +7,7 @@ import (
 	"rnnbench/experiments"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A Recording is an experiment with its records on a CPU and on a GPU; nil: there are none.
@@ -19,14 +19,14 @@ type Recording struct {
 // Recorded is a run of an experiment, perhaps with a repetition on another day.
 type Recorded struct {
 	Reproduction
-	Again []results.Record // of the repetition; nil: there is none
+	Again []record.Record // of the repetition; nil: there is none
 }
 
 // Add adds a run. If there are several on CPUs, or several on GPUs, the one that started last counts, since
 // the others are from earlier programs. Of runs of one commit, the more complete counts.
 func (x *Recording) Add(r *Recorded) {
 	place := &x.CPU
-	if d := r.Set.Manifest.Devices; len(d) > 0 && results.OnGPU(d[0].Key) {
+	if d := r.Set.Manifest.Devices; len(d) > 0 && record.OnGPU(d[0].Key) {
 		place = &x.GPU
 	}
 	if *place == nil || r.preferred(*place) {
@@ -136,7 +136,7 @@ func (r *Recorded) state() string {
 // which must not stand for others that have none.
 func (r *Recorded) made() int {
 	type part struct {
-		point results.Point
+		point record.Point
 		label string
 	}
 	made := map[part]bool{}
@@ -162,7 +162,7 @@ func (r *Recorded) repeat() string { return experiments.RepeatOf(r.Set.Records, 
 
 // NewestCommit is the commit of the record that was begun last, of those that name one; "": none does.
 func NewestCommit(list []Recording) string {
-	var last results.Manifest
+	var last record.Manifest
 	for _, x := range list {
 		for _, r := range []*Recorded{x.CPU, x.GPU} {
 			if r == nil {

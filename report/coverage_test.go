@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"rnnbench/experiments"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestCoverage checks the rows of experiments with records, without any, and with a part of them.
@@ -18,30 +18,30 @@ func TestCoverage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := func(seconds float64) results.Record {
-		return results.Record{Status: results.OK, Point: results.Point{Cell: "lstm"}, Impl: results.Impl{Label: "a"}, Stats: &results.Stats{N: 12, Median: seconds}, Warnings: []string{results.WarnThrottled}}
+	newRecord := func(seconds float64) record.Record {
+		return record.Record{Status: record.OK, Point: record.Point{Cell: "lstm"}, Impl: record.Impl{Label: "a"}, Stats: &record.Stats{N: 12, Median: seconds}, Warnings: []string{record.WarnThrottled}}
 	}
 	dirty := true
-	run := func(key, revision string, made int, recs ...results.Record) Reproduction {
-		m := results.Manifest{Started: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Devices: []results.Device{{Key: key}}, Plan: results.Plan{Records: 3}}
-		m.Environment.Tool = results.Tool{Revision: revision, Dirty: &dirty}
+	run := func(key, revision string, made int, recs ...record.Record) Reproduction {
+		m := record.Manifest{Started: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Devices: []record.Device{{Key: key}}, Plan: record.Plan{Records: 3}}
+		m.Environment.Tool = record.Tool{Revision: revision, Dirty: &dirty}
 		for i := len(recs); i < made; i++ {
-			more := record(1)
+			more := newRecord(1)
 			more.Point.Hidden = i
 			recs = append(recs, more)
 		}
-		return Reproduction{Set: results.Set{Manifest: m, Records: recs}, Report: &experiments.Report{Reduced: made < 3}}
+		return Reproduction{Set: record.Set{Manifest: m, Records: recs}, Report: &experiments.Report{Reduced: made < 3}}
 	}
-	cpu := &Recorded{Reproduction: run("cpu-x-2t", "", 3, record(1)), Again: []results.Record{record(1.1)}}
-	old := &Recorded{Reproduction: run("cuda-nvidia-h200", "", 3, record(1))}
+	cpu := &Recorded{Reproduction: run("cpu-x-2t", "", 3, newRecord(1)), Again: []record.Record{newRecord(1.1)}}
+	old := &Recorded{Reproduction: run("cuda-nvidia-h200", "", 3, newRecord(1))}
 	old.Set.Manifest.Started = old.Set.Manifest.Started.AddDate(0, 0, -1)
-	gpu := &Recorded{Reproduction: run("cuda-nvidia-h100", "0123456789abcdef", 2, record(1))}
-	gpu.Set.Manifest.Merged = &results.Merged{Count: 4}
+	gpu := &Recorded{Reproduction: run("cuda-nvidia-h100", "0123456789abcdef", 2, newRecord(1))}
+	gpu.Set.Manifest.Merged = &record.Merged{Count: 4}
 	x := Recording{Experiment: ladder}
 	for _, r := range []*Recorded{cpu, gpu, old} {
 		x.Add(r)
 	}
-	earlier := &Recorded{Reproduction: run("cuda-nvidia-h100", "fedcba9876543210", 3, record(1))}
+	earlier := &Recorded{Reproduction: run("cuda-nvidia-h100", "fedcba9876543210", 3, newRecord(1))}
 	earlier.Set.Manifest.Started = old.Set.Manifest.Started
 	whole, part := &Recorded{Reproduction: run("cuda-nvidia-h200", "0123", 3)}, &Recorded{Reproduction: run("cuda-nvidia-h100", "0123", 2)}
 	part.Set.Manifest.Started = part.Set.Manifest.Started.AddDate(0, 0, 1)
@@ -53,9 +53,9 @@ func TestCoverage(t *testing.T) {
 		}
 	}
 	// Three records of a training are of one part of the plan.
-	training := &Recorded{Reproduction: run("cuda-nvidia-h100", "fedcba9876543210", 3, record(1), record(1), record(1))}
+	training := &Recorded{Reproduction: run("cuda-nvidia-h100", "fedcba9876543210", 3, newRecord(1), newRecord(1), newRecord(1))}
 	training.Set.Manifest.Started = old.Set.Manifest.Started
-	wrong := &Recorded{Reproduction: run("cuda-nvidia-h100", "0123456789abcdef", 3, record(1), results.Record{Status: results.Incorrect}, results.Record{Status: results.Failed, Point: results.Point{Cell: "lstm"}}, results.Record{Status: results.Timeout, Point: results.Point{Cell: "gru"}})}
+	wrong := &Recorded{Reproduction: run("cuda-nvidia-h100", "0123456789abcdef", 3, newRecord(1), record.Record{Status: record.Incorrect}, record.Record{Status: record.Failed, Point: record.Point{Cell: "lstm"}}, record.Record{Status: record.Timeout, Point: record.Point{Cell: "gru"}})}
 	got := Coverage([]Recording{x, {stacks, nil, nil}, {stacks, nil, earlier}, {stacks, nil, training}, {stacks, nil, wrong}})
 	for i, want := range [][]string{
 		{"appleyard-table1", "yes", "medians of runs, where the paper does not say how it averages", "2026-12-01 on cpu-x-2t", "2026-12-01 on nvidia-h100, reduced size, in 4 shards, 2 of 3 planned", "12; 12", "100 %; 100 %", "two runs differ by 10.0 % (median of 1), 10.0 % at most", "earlier program; 0123456789 and changes"},

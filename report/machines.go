@@ -8,11 +8,11 @@ import (
 
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // machines compares the runs' machines: a row for each fact, a column for each run.
-func machines(sets []results.Set) *sheet {
+func machines(sets []record.Set) *sheet {
 	t := &table.Table{Columns: []table.Column{{Name: "Run"}}}
 	for _, s := range sets {
 		t.Columns = append(t.Columns, table.Column{Name: s.Label})
@@ -33,7 +33,7 @@ func machines(sets []results.Set) *sheet {
 }
 
 // nodes says how far the machines of merged runs differ.
-func nodes(sets []results.Set) []string {
+func nodes(sets []record.Set) []string {
 	var list []string
 	for i := range sets {
 		m := sets[i].Manifest.Merged
@@ -48,44 +48,44 @@ func nodes(sets []results.Set) []string {
 // A fact is something about a run that affects its speed.
 type fact struct {
 	name string
-	of   func(*results.Manifest) string
+	of   func(*record.Manifest) string
 }
 
 func facts() []fact {
 	return []fact{
-		{"Run", func(m *results.Manifest) string { return m.Run }},
-		{"Plan", func(m *results.Manifest) string { return m.Plan.Summary }},
-		{"Started", func(m *results.Manifest) string { return when(m.Started) }},
+		{"Run", func(m *record.Manifest) string { return m.Run }},
+		{"Plan", func(m *record.Manifest) string { return m.Plan.Summary }},
+		{"Started", func(m *record.Manifest) string { return when(m.Started) }},
 		{"Ended", ended},
 		{"Resumed", resumed},
 		{"Device", devices},
 		{"Processor", processor},
-		{"Caches", func(m *results.Manifest) string {
+		{"Caches", func(m *record.Manifest) string {
 			var words []string
 			for _, c := range m.Environment.CPU.Caches {
 				words = append(words, fmt.Sprintf("L%d %s %s", c.Level, c.Kind, quantity.Bytes(float64(c.Bytes))))
 			}
 			return strings.Join(words, ", ")
 		}},
-		{"Clock", func(m *results.Manifest) string { return join(m.Environment.CPU.Governor, m.Environment.CPU.Driver) }},
-		{"Steal time", func(m *results.Manifest) string {
+		{"Clock", func(m *record.Manifest) string { return join(m.Environment.CPU.Governor, m.Environment.CPU.Driver) }},
+		{"Steal time", func(m *record.Manifest) string {
 			if s := m.Environment.CPU.Steal; s != nil {
 				return fmt.Sprintf("%.1f %%", 100**s)
 			}
 			return ""
 		}},
-		{"Memory", func(m *results.Manifest) string {
+		{"Memory", func(m *record.Manifest) string {
 			if m.Environment.Memory.Total == 0 {
 				return ""
 			}
 			return quantity.Bytes(float64(m.Environment.Memory.Total))
 		}},
-		{"System", func(m *results.Manifest) string {
+		{"System", func(m *record.Manifest) string {
 			h := m.Environment.Host
 			return join(h.Name, h.System, h.Kernel, h.Arch, h.Container, h.VM)
 		}},
 		{"Load", load},
-		{"Program", func(m *results.Manifest) string {
+		{"Program", func(m *record.Manifest) string {
 			t := m.Environment.Tool
 			return join(t.Version, t.Revision, t.Go)
 		}},
@@ -99,14 +99,14 @@ func join(words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " · ")
 }
 
-func ended(m *results.Manifest) string {
+func ended(m *record.Manifest) string {
 	if m.Finished == nil || m.Exit == nil {
 		return "not recorded (the run may have been killed)"
 	}
 	return fmt.Sprintf("after %v, with exit code %d", m.Finished.Sub(m.Started).Round(time.Second), *m.Exit)
 }
 
-func resumed(m *results.Manifest) string {
+func resumed(m *record.Manifest) string {
 	if len(m.Resumed) == 0 {
 		return ""
 	}
@@ -117,7 +117,7 @@ func resumed(m *results.Manifest) string {
 	return fmt.Sprintf("%d times, last %s", len(m.Resumed), last)
 }
 
-func devices(m *results.Manifest) string {
+func devices(m *record.Manifest) string {
 	var list []string
 	for _, d := range m.Devices {
 		words := []string{d.Name, d.Key}
@@ -145,7 +145,7 @@ func unsure(rate float64) string {
 	return ""
 }
 
-func processor(m *results.Manifest) string {
+func processor(m *record.Manifest) string {
 	c := m.Environment.CPU
 	if c.Threads == 0 {
 		return ""
@@ -153,7 +153,7 @@ func processor(m *results.Manifest) string {
 	return join(c.Model, fmt.Sprintf("%s, %s, %s, %d allowed", quantity.Plural(c.Sockets, "socket"), quantity.Plural(c.Cores, "core"), quantity.Plural(c.Threads, "thread"), c.Allowed))
 }
 
-func load(m *results.Manifest) string {
+func load(m *record.Manifest) string {
 	if len(m.Environment.Host.Load) == 0 {
 		return ""
 	}
@@ -165,13 +165,13 @@ func load(m *results.Manifest) string {
 }
 
 // advice lists the measurement problems of all runs.
-func advice(sets []results.Set) []results.Advice {
-	var list []results.Advice
+func advice(sets []record.Set) []record.Advice {
+	var list []record.Advice
 	for _, s := range sets {
 		if s.Manifest.Environment.Tool.Go == "" {
 			continue // the environment is unknown
 		}
-		for _, a := range results.Warnings(s.Manifest.Environment) {
+		for _, a := range record.Warnings(s.Manifest.Environment) {
 			if !slices.Contains(list, a) {
 				list = append(list, a)
 			}
@@ -181,7 +181,7 @@ func advice(sets []results.Set) []results.Advice {
 }
 
 // commands returns the command lines that made the runs, without --out.
-func commands(sets []results.Set) []command {
+func commands(sets []record.Set) []command {
 	var list []command
 	for _, s := range sets {
 		if len(s.Manifest.Argv) == 0 {

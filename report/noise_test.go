@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestNoise: a page of records whose intervals overlap claims no speed-up, and its summary ends with
@@ -15,7 +15,7 @@ func TestNoise(t *testing.T) {
 	recs := grid(1, 2, 2, 1)
 	write := func() string {
 		var page bytes.Buffer
-		if err := Write(&page, []results.Set{set("run", recs)}, recs, Options{}); err != nil {
+		if err := Write(&page, []record.Set{set("run", recs)}, recs, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		head, _, _ := strings.Cut(page.String(), "<nav")
@@ -28,7 +28,7 @@ func TestNoise(t *testing.T) {
 		if s := recs[i].Stats; s != nil {
 			lo, hi := 0.1*s.Median, 10*s.Median
 			s.Lo, s.Hi = &lo, &hi
-			recs[i].Warnings = []string{results.WarnNoisy}
+			recs[i].Warnings = []string{record.WarnNoisy}
 		}
 	}
 	head := write()
@@ -58,7 +58,7 @@ func TestReproductionsNoise(t *testing.T) {
 	if strings.Contains(write(), "noisy") {
 		t.Error("records without a warning are called noisy")
 	}
-	recs[0].Warnings = []string{results.WarnNoisy}
+	recs[0].Warnings = []string{record.WarnNoisy}
 	page := write()
 	for _, want := range []string{"1 of 11 records noisy; 4 of 4 winners clear", "noisy records: appleyard-table1 1 of 11"} {
 		if !strings.Contains(page, want) {

@@ -24,7 +24,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Options says what a page shows.
@@ -34,7 +34,7 @@ type Options struct {
 
 	// Settings spells a record's technique in the syntax of --impl, without defaults; nil: the page
 	// lists all settings.
-	Settings func(*results.Record) string
+	Settings func(*record.Record) string
 }
 
 // mostBytes bounds the size of all figures of a page. Tables always have every point.
@@ -60,7 +60,7 @@ type page struct {
 	Lost          *sheet // records without a result; nil: none
 	Machines      *sheet
 	Nodes         []string // how much the machines of merged runs differ
-	Advice        []results.Advice
+	Advice        []record.Advice
 	Commands      []command
 	All           *sheet
 	LeftOut       int // number of figures left out for size
@@ -88,8 +88,8 @@ type command struct{ Run, When, Line string }
 
 // Write writes the page of runs. recs are their records for figures and tables. If there are several
 // runs, the labels in recs must tell the runs apart.
-func Write(w io.Writer, sets []results.Set, recs []results.Record, o Options) error {
-	if len(recs) == 0 && !slices.ContainsFunc(sets, func(s results.Set) bool { _, ok := experiment(s); return ok }) {
+func Write(w io.Writer, sets []record.Set, recs []record.Record, o Options) error {
+	if len(recs) == 0 && !slices.ContainsFunc(sets, func(s record.Set) bool { _, ok := experiment(s); return ok }) {
 		return errors.New("report: no records to report on")
 	}
 	if o.Baseline == "" {
@@ -151,8 +151,8 @@ func printed(c rune) rune {
 
 // A builder makes the parts of a page.
 type builder struct {
-	sets    []results.Set
-	recs    []*results.Record
+	sets    []record.Set
+	recs    []*record.Record
 	o       Options
 	room    int // bytes left for figures
 	leftOut int // number of figures left out
@@ -193,7 +193,7 @@ func (b *builder) figure(to []template.HTML, f plots.Figure) ([]template.HTML, e
 }
 
 // experiment finds the experiment of a run by the run's label or by the command that made it.
-func experiment(s results.Set) (experiments.Experiment, bool) {
+func experiment(s record.Set) (experiments.Experiment, bool) {
 	ids := experiments.IDs()
 	words := []string{s.Manifest.Label, s.Label}
 	if argv := s.Manifest.Argv; len(argv) > 1 && argv[1] == "reproduce" {
@@ -219,7 +219,7 @@ func (b *builder) papers() ([]paper, error) {
 		if !ok {
 			continue
 		}
-		var d results.Device
+		var d record.Device
 		if len(s.Manifest.Devices) > 0 {
 			d = s.Manifest.Devices[0]
 		}

@@ -11,33 +11,33 @@ import (
 	"time"
 	"unicode"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // grid makes up records of every combination of sizes, batches, techniques and cells. One in nine has
 // no result.
-func grid(cells, hidden, batch, steps int) []results.Record {
-	var recs []results.Record
+func grid(cells, hidden, batch, steps int) []record.Record {
+	var recs []record.Record
 	for c := range cells {
 		for h := range hidden {
 			for b := range batch {
 				for s := range steps {
 					for k, name := range []string{"naive", "cudnnstyle", "persistent"} {
-						p := results.Point{Cell: fmt.Sprintf("cell%d", c), Pass: "forward", Hidden: 64 << h, Input: 64 << h, Batch: 1 << b, Steps: 10 * (s + 1), Layers: 1, Precision: "fp32"}
+						p := record.Point{Cell: fmt.Sprintf("cell%d", c), Pass: "forward", Hidden: 64 << h, Input: 64 << h, Batch: 1 << b, Steps: 10 * (s + 1), Layers: 1, Precision: "fp32"}
 						flops := int64(p.Hidden) * int64(p.Hidden) * int64(p.Batch) * int64(p.Steps)
 						t := 1e-6*float64(p.Steps)/float64(k+1) + float64(flops)/1e11
 						lo, hi, peak := 0.99*t, 1.02*t, 4e11
-						r := results.Record{
-							Schema: results.Schema, Run: "made-up", Seq: len(recs), Time: time.Unix(int64(len(recs)), 0).UTC(), Point: p,
-							Impl: results.Impl{Name: name, Label: name, Knobs: map[string]int{}, Streams: 1}, Device: "abacus",
-							Mode: results.Mode{Order: "interleaved", Cache: "hot", Timer: "wall", Data: "normal"}, Status: results.OK,
-							Work:  results.Work{Model: "products", Flops: flops, Bytes: flops / 10, Memory: 1 << 20},
-							Stats: &results.Stats{N: 10, Min: lo, Q1: lo, Median: t, Q3: hi, Max: hi, Mean: t, Lo: &lo, Hi: &hi, Level: 0.95},
-							Rate:  &results.Rate{Flops: float64(flops) / t, Peak: &peak},
+						r := record.Record{
+							Schema: record.Schema, Run: "made-up", Seq: len(recs), Time: time.Unix(int64(len(recs)), 0).UTC(), Point: p,
+							Impl: record.Impl{Name: name, Label: name, Knobs: map[string]int{}, Streams: 1}, Device: "abacus",
+							Mode: record.Mode{Order: "interleaved", Cache: "hot", Timer: "wall", Data: "normal"}, Status: record.OK,
+							Work:  record.Work{Model: "products", Flops: flops, Bytes: flops / 10, Memory: 1 << 20},
+							Stats: &record.Stats{N: 10, Min: lo, Q1: lo, Median: t, Q3: hi, Max: hi, Mean: t, Lo: &lo, Hi: &hi, Level: 0.95},
+							Rate:  &record.Rate{Flops: float64(flops) / t, Peak: &peak},
 						}
 						if (len(recs)+1)%9 == 0 {
-							code, why := results.ReasonResource, fmt.Sprintf("record %d <does> not \"fit\" & never will", len(recs))
-							r.Status, r.ReasonCode, r.Reason, r.Stats, r.Rate = results.Skipped, &code, &why, nil, nil
+							code, why := record.ReasonResource, fmt.Sprintf("record %d <does> not \"fit\" & never will", len(recs))
+							r.Status, r.ReasonCode, r.Reason, r.Stats, r.Rate = record.Skipped, &code, &why, nil, nil
 						}
 						recs = append(recs, r)
 					}
@@ -48,17 +48,17 @@ func grid(cells, hidden, batch, steps int) []results.Record {
 	return recs
 }
 
-func set(label string, recs []results.Record) results.Set {
+func set(label string, recs []record.Record) record.Set {
 	bandwidth, exit := 5e10, 0
 	end := time.Unix(60, 0).UTC()
-	return results.Set{Label: label, Records: recs, Manifest: results.Manifest{
+	return record.Set{Label: label, Records: recs, Manifest: record.Manifest{
 		Run: "made-up", Label: label, Argv: []string{"rnnbench", "sweep", "--out", "/secret/place", "--where", "hidden<=99"},
 		Started: time.Unix(0, 0).UTC(), Finished: &end, Exit: &exit,
-		Devices: []results.Device{{Key: "abacus", Name: "Abacus", Bandwidth: &bandwidth}},
+		Devices: []record.Device{{Key: "abacus", Name: "Abacus", Bandwidth: &bandwidth}},
 	}}
 }
 
-func pageOf(t *testing.T, sets []results.Set, recs []results.Record) string {
+func pageOf(t *testing.T, sets []record.Set, recs []record.Record) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Write(&b, sets, recs, Options{}); err != nil {
@@ -125,10 +125,10 @@ func check(t *testing.T, text string) {
 
 func TestPage(t *testing.T) {
 	recs := grid(2, 3, 3, 2)
-	text := pageOf(t, []results.Set{set("made up", recs)}, recs)
+	text := pageOf(t, []record.Set{set("made up", recs)}, recs)
 	lost := 0
 	for _, r := range recs {
-		if r.Status == results.OK {
+		if r.Status == record.OK {
 			continue
 		}
 		lost++
@@ -156,7 +156,7 @@ func TestPage(t *testing.T) {
 	if n := strings.Count(text, "<title>"); n < len(recs) {
 		t.Errorf("%d values under the pointer", n)
 	}
-	if again := pageOf(t, []results.Set{set("made up", recs)}, recs); again != text {
+	if again := pageOf(t, []record.Set{set("made up", recs)}, recs); again != text {
 		t.Error("the same records give another page")
 	}
 }
@@ -165,9 +165,9 @@ func TestPage(t *testing.T) {
 func TestPagesOfLittle(t *testing.T) {
 	one := grid(1, 1, 1, 1)
 	bad := grid(1, 1, 1, 3)[8:]
-	for name, recs := range map[string][]results.Record{"one point": one, "one record": one[:1], "no result": bad} {
+	for name, recs := range map[string][]record.Record{"one point": one, "one record": one[:1], "no result": bad} {
 		t.Run(name, func(t *testing.T) {
-			text := pageOf(t, []results.Set{set("<b>", recs), {Label: "bare", Records: recs}}, recs)
+			text := pageOf(t, []record.Set{set("<b>", recs), {Label: "bare", Records: recs}}, recs)
 			if strings.Contains(text, "<b>") {
 				t.Error("a label is taken for HTML")
 			}
@@ -175,10 +175,10 @@ func TestPagesOfLittle(t *testing.T) {
 	}
 	half := set("half", one)
 	half.Manifest.Exit = nil // a manifest that somebody edited by hand
-	if text := pageOf(t, []results.Set{half}, one); !strings.Contains(text, "not recorded (the run may have been killed)") {
+	if text := pageOf(t, []record.Set{half}, one); !strings.Contains(text, "not recorded (the run may have been killed)") {
 		t.Error("a run without an exit code ended")
 	}
-	if err := Write(io.Discard, []results.Set{{Label: "empty"}}, nil, Options{}); err == nil {
+	if err := Write(io.Discard, []record.Set{{Label: "empty"}}, nil, Options{}); err == nil {
 		t.Error("a page of nothing")
 	}
 }
@@ -194,7 +194,7 @@ func TestControlCharacters(t *testing.T) {
 	one.Manifest.Argv = append(one.Manifest.Argv, "--label", red)
 	one.Manifest.Devices[0].Name += red
 	var b bytes.Buffer
-	if err := Write(&b, []results.Set{one, two}, recs, Options{Title: red}); err != nil {
+	if err := Write(&b, []record.Set{one, two}, recs, Options{Title: red}); err != nil {
 		t.Fatal(err)
 	}
 	check(t, b.String())
@@ -210,11 +210,11 @@ func TestControlCharacters(t *testing.T) {
 
 // TestPapers makes the page of this project's recorded experiments.
 func TestPapers(t *testing.T) {
-	sets, _, err := results.ReadAll([]string{"../results/testdata/runs/appleyard-table1", "../results/testdata/runs/appleyard-fig2"})
+	sets, _, err := record.ReadAll([]string{"../record/testdata/runs/appleyard-table1", "../record/testdata/runs/appleyard-fig2"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var recs []results.Record
+	var recs []record.Record
 	for _, s := range sets {
 		recs = append(recs, s.Records...)
 	}
@@ -236,7 +236,7 @@ func TestPageOf5000Points(t *testing.T) {
 	}
 	recs := grid(10, 7, 18, 4)
 	start := time.Now()
-	text := pageOf(t, []results.Set{set("large", recs)}, recs)
+	text := pageOf(t, []record.Set{set("large", recs)}, recs)
 	t.Logf("%d points, %d records: %v, %.1f MB", len(recs)/3, len(recs), time.Since(start), float64(len(text))/1e6)
 	if len(text) > 10e6 {
 		t.Errorf("%.1f MB", float64(len(text))/1e6)

@@ -15,7 +15,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 //go:embed reproductions.html
@@ -25,7 +25,7 @@ var reproductionsText string
 type Reproduction struct {
 	Experiment experiments.Experiment
 	Report     *experiments.Report // nil: there is none
-	Set        results.Set
+	Set        record.Set
 	Link       string // from the page to the run's folder
 	Missing    string // why there is no report, or what the report lacks
 }
@@ -75,7 +75,7 @@ func Verdicts(list []Reproduction) *table.Table {
 }
 
 // noise says how many of the timed records are noisy; "": none is.
-func noise(recs []results.Record) string {
+func noise(recs []record.Record) string {
 	s := quantity.StandingOf(quantity.Latest(recs))
 	if s.Noisy == 0 {
 		return ""
@@ -113,7 +113,7 @@ func WriteReproductions(w io.Writer, title string, list []Reproduction) error {
 	}{Title: title, Style: template.CSS(style), Script: template.JS(script), Verdicts: newSheet(Verdicts(list))}
 	hash := sha256.Sum256([]byte(script))
 	page.Policy = policy(base64.StdEncoding.EncodeToString(hash[:]))
-	var sets []results.Set
+	var sets []record.Set
 	for _, x := range list {
 		c := chapter{paper: paper{ID: x.Experiment.ID, Title: x.Experiment.Title, Source: x.Experiment.Source}, Link: x.Link, Note: x.Missing}
 		if x.Report != nil {
@@ -166,7 +166,7 @@ func (c *chapter) fill(x Reproduction) error {
 }
 
 // distinct keeps the first run of each machine, since experiments mostly ran on the same one.
-func distinct(sets []results.Set) (list []results.Set) {
+func distinct(sets []record.Set) (list []record.Set) {
 	seen := map[string]bool{}
 	for _, s := range sets {
 		key := s.Manifest.Environment.Host.Name + "\n" + s.Manifest.Environment.CPU.Model

@@ -10,7 +10,7 @@ import (
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // sections divides the records into groups that can be compared, by cell, pass, precision and the like.
@@ -22,9 +22,9 @@ func (b *builder) sections() ([]section, error) {
 		}
 	}
 	varying := quantity.Varying(b.recs)
-	groups := [][]*results.Record{b.recs}
+	groups := [][]*record.Record{b.recs}
 	for _, a := range kinds {
-		var finer [][]*results.Record
+		var finer [][]*record.Record
 		for _, g := range groups {
 			finer = append(finer, quantity.Split(g, a)...)
 		}
@@ -33,7 +33,7 @@ func (b *builder) sections() ([]section, error) {
 	var list []section
 	for _, g := range groups {
 		passes, trainings := apart(g)
-		for _, g := range [][]*results.Record{passes, trainings} {
+		for _, g := range [][]*record.Record{passes, trainings} {
 			if len(g) == 0 {
 				continue
 			}
@@ -49,7 +49,7 @@ func (b *builder) sections() ([]section, error) {
 }
 
 // section makes the section of records of passes alone, or of training alone.
-func (b *builder) section(g []*results.Record, kinds, varying []quantity.Axis) (section, error) {
+func (b *builder) section(g []*record.Record, kinds, varying []quantity.Axis) (section, error) {
 	var words []string
 	for _, a := range kinds {
 		if a.Name == "cell" || a.Name == "pass" || slices.ContainsFunc(varying, func(v quantity.Axis) bool { return v.Name == a.Name }) {
@@ -75,7 +75,7 @@ func (b *builder) section(g []*results.Record, kinds, varying []quantity.Axis) (
 
 // draw adds the figures of records that differ in numeric axes and techniques. If many says that
 // settings are many, a map of winners shows techniques without settings, whose names are short.
-func (b *builder) draw(s *section, recs []*results.Record, many bool) error {
+func (b *builder) draw(s *section, recs []*record.Record, many bool) error {
 	var axes []string
 	rivals := false
 	for _, a := range quantity.Varying(recs) {
@@ -118,14 +118,14 @@ func (b *builder) draw(s *section, recs []*results.Record, many bool) error {
 			return err
 		}
 	}
-	if len(axes) > 0 && slices.ContainsFunc(recs, func(r *results.Record) bool { return r.Latency != nil }) {
+	if len(axes) > 0 && slices.ContainsFunc(recs, func(r *record.Record) bool { return r.Latency != nil }) {
 		t := spec
 		t.Kind, t.X, t.Y = "lines", axes[0], "latency"
 		if err := b.split(s, recs, t, axes[1:]); err != nil {
 			return err
 		}
 	}
-	if copyRate > 0 && slices.ContainsFunc(recs, func(r *results.Record) bool { return r.FLOPS() > 0 && r.Work.Bytes > 0 && r.PeakFLOPS() > 0 }) {
+	if copyRate > 0 && slices.ContainsFunc(recs, func(r *record.Record) bool { return r.FLOPS() > 0 && r.Work.Bytes > 0 && r.PeakFLOPS() > 0 }) {
 		spec.Kind = "roofline"
 		return b.split(s, recs, spec, nil)
 	}
@@ -134,17 +134,17 @@ func (b *builder) draw(s *section, recs []*results.Record, many bool) error {
 
 // split draws figures over the axes left: one figure for each combination of their values, except that
 // the first of them becomes the panels of a figure.
-func (b *builder) split(s *section, recs []*results.Record, spec plots.Spec, left []string) error {
+func (b *builder) split(s *section, recs []*record.Record, spec plots.Spec, left []string) error {
 	if len(left) > 0 && (spec.Kind != "speedup" || spec.X != "") {
 		spec.Panel, left = left[0], left[1:]
 	}
-	groups := [][]*results.Record{recs}
+	groups := [][]*record.Record{recs}
 	for _, name := range left {
 		a, err := quantity.AxisOf(name, nil)
 		if err != nil {
 			return err
 		}
-		var finer [][]*results.Record
+		var finer [][]*record.Record
 		for _, g := range groups {
 			finer = append(finer, quantity.Split(g, a)...)
 		}
@@ -165,8 +165,8 @@ func (b *builder) split(s *section, recs []*results.Record, spec plots.Spec, lef
 	return nil
 }
 
-func values(recs []*results.Record) []results.Record {
-	list := make([]results.Record, len(recs))
+func values(recs []*record.Record) []record.Record {
+	list := make([]record.Record, len(recs))
 	for i, r := range recs {
 		list[i] = *r
 	}
@@ -189,11 +189,11 @@ func (b *builder) device(key string) (name string, copyRate float64, roofs map[s
 
 // A race is a point with the records of its techniques, the fastest first.
 type race struct {
-	entrants []*results.Record
+	entrants []*record.Record
 	finished int
 
-	winner    *results.Winner // what a tune chose; nil: no tune
-	elsewhere bool            // another run measured the winner, so it is not among the entrants
+	winner    *record.Winner // what a tune chose; nil: no tune
+	elsewhere bool           // another run measured the winner, so it is not among the entrants
 }
 
 // tie reports whether the winner does not lead all others. Where a tune chose it, the tune says.
@@ -206,7 +206,7 @@ func (x *race) tie() bool {
 }
 
 // races groups records by point.
-func races(recs []*results.Record) []race {
+func races(recs []*record.Record) []race {
 	var list []race
 	for _, x := range quantity.Races(recs) {
 		at := race{entrants: x}
@@ -221,7 +221,7 @@ func races(recs []*results.Record) []race {
 }
 
 // fastest lists the winner and the runner-up at each point.
-func (b *builder) fastest(recs []*results.Record) *table.Table {
+func (b *builder) fastest(recs []*record.Record) *table.Table {
 	base := quantity.NewBaseline(values(recs), b.o.Baseline)
 	t := &table.Table{}
 	var axes []quantity.Axis
@@ -264,7 +264,7 @@ func (b *builder) fastest(recs []*results.Record) *table.Table {
 		}
 		over, second, margin := table.Cell{}, table.Text("none"), table.Cell{}
 		if r := base.For(first); r != nil {
-			f, _ := results.Ratio(first, r)
+			f, _ := record.Ratio(first, r)
 			over = table.Number(f.Value, quantity.Times(f))
 			if r != first && !f.Leads() {
 				over.Text += " ≈"
@@ -325,12 +325,12 @@ func (b *builder) summary() []string {
 		}
 	}
 	slices.SortStableFunc(labels, func(x, y string) int { return wins[y] - wins[x] })
-	count := map[results.Status]int{}
+	count := map[record.Status]int{}
 	for _, r := range b.recs {
 		count[r.Status]++
 	}
 	var states []string
-	for _, s := range results.Statuses() {
+	for _, s := range record.Statuses() {
 		if count[s] > 0 {
 			states = append(states, fmt.Sprintf("%d %s", count[s], s))
 		}
@@ -372,7 +372,7 @@ func (b *builder) summary() []string {
 func (b *builder) lost() *sheet {
 	t := &table.Table{Columns: []table.Column{{Name: "Point"}, {Name: "Technique"}, {Name: "Settings"}, {Name: "Status"}, {Name: "Code"}, {Name: "Reason"}}}
 	for _, r := range b.recs {
-		if r.Status == results.OK {
+		if r.Status == record.OK {
 			continue
 		}
 		word := func(p *string) table.Cell {
@@ -391,7 +391,7 @@ func (b *builder) lost() *sheet {
 }
 
 // settings spells the settings of r, without defaults if Options.Settings is set.
-func (b *builder) settings(r *results.Record) string {
+func (b *builder) settings(r *record.Record) string {
 	if b.o.Settings != nil {
 		_, settings, _ := strings.Cut(b.o.Settings(r), ":")
 		return strings.ReplaceAll(settings, ":", " ")

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestTraining: a report of trainings has loss curves, and a technique's time is that of all its
@@ -13,7 +13,7 @@ import (
 func TestTraining(t *testing.T) {
 	first := grid(1, 1, 1, 1)[0]
 	first.Point.Pass = "train"
-	var recs []results.Record
+	var recs []record.Record
 	for i, name := range []string{"naive", "persistent"} {
 		for k := range 20 {
 			r := first
@@ -22,14 +22,14 @@ func TestTraining(t *testing.T) {
 			if k == 7 { // one lucky record
 				times = []float64{1e-6, 1e-6}
 			}
-			s, _ := results.Summarize(times, 0)
-			r.Samples, r.Stats = &results.Samples{Wall: times, Iters: []int{1, 1}}, &s
-			r.Training = &results.Training{Iterations: 10 * (k + 1), Wall: float64(k + 1), Loss: 3 - 0.1*float64(k), Data: "lines", Optimizer: "sgd"}
+			s, _ := record.Summarize(times, 0)
+			r.Samples, r.Stats = &record.Samples{Wall: times, Iters: []int{1, 1}}, &s
+			r.Training = &record.Training{Iterations: 10 * (k + 1), Wall: float64(k + 1), Loss: 3 - 0.1*float64(k), Data: "lines", Optimizer: "sgd"}
 			recs = append(recs, r)
 		}
 	}
 	s := set("trained", recs)
-	text := pageOf(t, []results.Set{s}, s.Records)
+	text := pageOf(t, []record.Set{s}, s.Records)
 	for _, want := range []string{"training</h2>", "Loss of the minibatch against seconds of training", ">persistent</td>", "1.00 ms", "2.00×"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)

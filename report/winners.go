@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // winner is what a tune chose at a point; nil: unknown. It is nil for several runs, since they may have
 // chosen differently.
-func (b *builder) winner(p results.Point, device string) *results.Winner {
+func (b *builder) winner(p record.Point, device string) *record.Winner {
 	if len(b.sets) != 1 {
 		return nil
 	}
@@ -20,7 +20,7 @@ func (b *builder) winner(p results.Point, device string) *results.Winner {
 	if len(m.Devices) > 0 && m.Devices[0].Key != device {
 		return nil
 	}
-	i := slices.IndexFunc(m.Winners, func(w results.Winner) bool { return w.Point == p })
+	i := slices.IndexFunc(m.Winners, func(w record.Winner) bool { return w.Point == p })
 	if i < 0 {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (b *builder) crown(list []race) []race {
 			continue
 		}
 		x.winner = w
-		k := slices.IndexFunc(x.entrants, func(r *results.Record) bool { return r.Impl.Label == w.Label && r.Seconds() > 0 })
+		k := slices.IndexFunc(x.entrants, func(r *record.Record) bool { return r.Impl.Label == w.Label && r.Seconds() > 0 })
 		if k > 0 {
 			first := x.entrants[k]
 			x.entrants = slices.Insert(slices.Delete(x.entrants, k, k+1), 0, first)
@@ -75,7 +75,7 @@ func (b *builder) knownBefore() string {
 	}
 	var words []string
 	for _, w := range b.sets[0].Manifest.Winners {
-		if !slices.ContainsFunc(b.sets[0].Records, func(r results.Record) bool { return r.Point == w.Point }) {
+		if !slices.ContainsFunc(b.sets[0].Records, func(r record.Record) bool { return r.Point == w.Point }) {
 			words = append(words, fmt.Sprintf("%s at %v, %s (run %s)", w.Label, w.Point, quantity.SI(w.Seconds, "s"), w.Run))
 		}
 	}
@@ -90,7 +90,7 @@ const mostLines = 8
 
 // few keeps the records of the best settings of each technique for figures, if there are many
 // settings. left is the number of settings that it leaves out.
-func (b *builder) few(recs []*results.Record) (kept []*results.Record, left int) {
+func (b *builder) few(recs []*record.Record) (kept []*record.Record, left int) {
 	settings := map[string][]string{} // of each technique
 	var names []string
 	for _, r := range recs {
@@ -114,15 +114,15 @@ func (b *builder) few(recs []*results.Record) (kept []*results.Record, left int)
 			keep[l] = true
 		}
 	}
-	kept = slices.DeleteFunc(slices.Clone(recs), func(r *results.Record) bool { return !keep[quantity.Label(r)] })
+	kept = slices.DeleteFunc(slices.Clone(recs), func(r *record.Record) bool { return !keep[quantity.Label(r)] })
 	return kept, left - len(keep)
 }
 
 // ranked sorts the settings of a technique, the best first. The number of points at which a tune chose
 // them counts most, then the number of points at which they are the technique's fastest. Ties are
 // decided by how far they are behind elsewhere.
-func (b *builder) ranked(recs []*results.Record, name string, labels []string) []string {
-	best := map[results.Point]*results.Record{}
+func (b *builder) ranked(recs []*record.Record, name string, labels []string) []string {
+	best := map[record.Point]*record.Record{}
 	for _, r := range recs {
 		if s := r.Seconds(); r.Impl.Name == name && s > 0 && (best[r.Point] == nil || s < best[r.Point].Seconds()) {
 			best[r.Point] = r
@@ -168,8 +168,8 @@ func leftOutNote(n int) string {
 // behindWinner leaves out records with a smaller median than the choice of a tune, so that a map of
 // winners shows the choice. Such records cannot be told from the choice, or are not faster by the
 // margin. If many, the records get their techniques' names as labels.
-func (b *builder) behindWinner(recs []*results.Record, many bool) (list []*results.Record) {
-	chosen := map[results.Point]*results.Record{}
+func (b *builder) behindWinner(recs []*record.Record, many bool) (list []*record.Record) {
+	chosen := map[record.Point]*record.Record{}
 	names := map[string]bool{}
 	for _, r := range recs {
 		names[r.Impl.Name] = true

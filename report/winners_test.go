@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // tuned makes a run of a tune at two points with so many settings of a technique, each a little slower
 // than the one before. At the first point the tune chose the second setting.
-func tuned(settings int) results.Set {
-	var recs []results.Record
+func tuned(settings int) record.Set {
+	var recs []record.Record
 	for i, r := range grid(1, 2, 1, 1)[:4] {
 		if r.Impl.Name != "naive" {
 			continue
@@ -29,7 +29,7 @@ func tuned(settings int) results.Set {
 		}
 	}
 	s := set("tuned", recs)
-	s.Manifest.Winners = []results.Winner{{Point: recs[0].Point, Label: "cudnnstyle:block=1", Seconds: 1e-3, Run: "made-up", Ties: []string{"cudnnstyle:block=0"}}}
+	s.Manifest.Winners = []record.Winner{{Point: recs[0].Point, Label: "cudnnstyle:block=1", Seconds: 1e-3, Run: "made-up", Ties: []string{"cudnnstyle:block=0"}}}
 	return s
 }
 
@@ -37,23 +37,23 @@ func tuned(settings int) results.Set {
 // measured the choice, the report names that run.
 func TestTuneWinner(t *testing.T) {
 	s := tuned(3)
-	text := pageOf(t, []results.Set{s}, s.Records)
+	text := pageOf(t, []record.Set{s}, s.Records)
 	for _, want := range []string{"Fastest: cudnnstyle:block=0 at 1, a tie or unsure at 1.", "Tune chose cudnnstyle:block=1 at 1.", "The fastest is the choice of tune"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
 	s.Manifest.Winners[0].Label, s.Manifest.Winners[0].Run, s.Manifest.Winners[0].Ties = "scc", "another", nil
-	text = pageOf(t, []results.Set{s}, s.Records)
+	text = pageOf(t, []record.Set{s}, s.Records)
 	if !strings.Contains(text, "scc (run another)") || !strings.Contains(text, "scc at 1") {
 		t.Error("a winner of another run is not named")
 	}
 	s.Manifest.Winners[0].Point.Hidden = 4096
-	if text = pageOf(t, []results.Set{s}, s.Records); !strings.Contains(text, "Chosen from earlier runs: scc at cell0 forward H=4096") {
+	if text = pageOf(t, []record.Set{s}, s.Records); !strings.Contains(text, "Chosen from earlier runs: scc at cell0 forward H=4096") {
 		t.Error("a winner at a point without records is not named")
 	}
 	s.Manifest.Winners = nil
-	if text = pageOf(t, []results.Set{s}, s.Records); !strings.Contains(text, "Fastest: cudnnstyle:block=0 at 2.") {
+	if text = pageOf(t, []record.Set{s}, s.Records); !strings.Contains(text, "Fastest: cudnnstyle:block=0 at 2.") {
 		t.Error("without a tune the smallest median is not the fastest")
 	}
 }
@@ -62,7 +62,7 @@ func TestTuneWinner(t *testing.T) {
 // leave out.
 func TestFewSettings(t *testing.T) {
 	s := tuned(40)
-	text := pageOf(t, []results.Set{s}, s.Records)
+	text := pageOf(t, []record.Set{s}, s.Records)
 	if !strings.Contains(text, "The table of all measurements lists 36 others") {
 		t.Error("the page does not say how many settings its figures leave out")
 	}

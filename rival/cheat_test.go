@@ -13,7 +13,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rival"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
@@ -38,19 +38,19 @@ func cheats(t *testing.T) func(how string) *rival.Rival {
 }
 
 // against sweeps naive and a rival at a point of a few hundred microseconds, and returns their records.
-func against(ctx context.Context, t *testing.T, r *rival.Rival, m config.Measure) ([]results.Record, error) {
+func against(ctx context.Context, t *testing.T, r *rival.Rival, m config.Measure) ([]record.Record, error) {
 	t.Helper()
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	var recs []results.Record
-	s := tuner.Sweep{Device: d, Techniques: append(impl.All(), r), Settings: m, Emit: func(rec *results.Record) error {
+	var recs []record.Record
+	s := tuner.Sweep{Device: d, Techniques: append(impl.All(), r), Settings: m, Emit: func(rec *record.Record) error {
 		recs = append(recs, *rec)
 		return nil
 	}}
-	p := results.Point{Cell: "rnn-tanh", Pass: "forward", Input: 32, Hidden: 32, Layers: 1, Batch: 4, Steps: 40, Precision: "fp32"}
+	p := record.Point{Cell: "rnn-tanh", Pass: "forward", Input: 32, Hidden: 32, Layers: 1, Batch: 4, Steps: 40, Precision: "fp32"}
 	specs := []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "cheat", Label: "cheat"}}
 	return recs, s.Run(ctx, []tuner.Task{{Point: p, Specs: specs}})
 }
@@ -88,7 +88,7 @@ func TestCheats(t *testing.T) {
 			}
 			switch {
 			case r.Rival == nil:
-				if r.Status != results.OK {
+				if r.Status != record.OK {
 					t.Errorf("%s: naive is %s: %s", how, r.Status, reason)
 				}
 			case !slices.Contains(strings.Fields(want[0]), string(r.Status)):
@@ -107,7 +107,7 @@ func TestInterruptedRival(t *testing.T) {
 	defer stop()
 	time.AfterFunc(time.Second, stop) // a request would otherwise last a minute
 	recs, err := against(ctx, t, r, briefly())
-	if !errors.Is(err, context.Canceled) || slices.ContainsFunc(recs, func(r results.Record) bool { return r.Rival != nil }) {
+	if !errors.Is(err, context.Canceled) || slices.ContainsFunc(recs, func(r record.Record) bool { return r.Rival != nil }) {
 		t.Errorf("%v, %d records", err, len(recs))
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"rnnbench/device"
-	"rnnbench/results/files"
+	"rnnbench/record/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -155,6 +155,9 @@ func (r *Rival) Close() error {
 		p.close()
 	}
 	r.idle = nil
+	if r.remove == nil { // it did not start
+		return nil
+	}
 	return r.remove()
 }
 

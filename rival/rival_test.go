@@ -14,7 +14,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rival"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -290,21 +290,21 @@ func TestSweep(t *testing.T) {
 	defer d.Close()
 	for how, want := range map[string][2]string{ // status and reason of the rival's points
 		"honest":              {"ok", ""},
-		"crash run":           {"failed", results.ReasonRival},
-		"hang run":            {"timeout", results.ReasonHang},
-		"wrong":               {"incorrect", results.ReasonMismatch},
-		"nan":                 {"incorrect", results.ReasonMismatch},
-		"unsupported prepare": {"skipped", results.ReasonLibrary},
+		"crash run":           {"failed", record.ReasonRival},
+		"hang run":            {"timeout", record.ReasonHang},
+		"wrong":               {"incorrect", record.ReasonMismatch},
+		"nan":                 {"incorrect", record.ReasonMismatch},
+		"unsupported prepare": {"skipped", record.ReasonLibrary},
 	} {
 		r := open(t, how)
 		m := config.Default()
 		m.Rounds, m.MaxRounds, m.Warmup, m.MinTime, m.Seed = 3, 3, 0, time.Millisecond, seed
-		var recs []results.Record
-		s := tuner.Sweep{Device: d, Techniques: append(impl.All(), r), Settings: m, Emit: func(rec *results.Record) error {
+		var recs []record.Record
+		s := tuner.Sweep{Device: d, Techniques: append(impl.All(), r), Settings: m, Emit: func(rec *record.Record) error {
 			recs = append(recs, *rec)
 			return nil
 		}}
-		p := results.Point{Cell: "gru", Pass: "train", Input: 5, Hidden: 7, Layers: 1, Batch: 2, Steps: 3, Precision: "fp32"}
+		p := record.Point{Cell: "gru", Pass: "train", Input: 5, Hidden: 7, Layers: 1, Batch: 2, Steps: 3, Precision: "fp32"}
 		q := p
 		q.Hidden = 9
 		specs := []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "stranger", Label: "stranger"}, {Name: "stranger", Label: "off", Knobs: knob.Params{"off": 1}}}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"rnnbench/internal/input"
-	"rnnbench/results/files"
+	"rnnbench/record/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/schedule"
 	"rnnbench/rnn/torch"

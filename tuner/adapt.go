@@ -2,7 +2,7 @@ package tuner
 
 import (
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
@@ -10,7 +10,7 @@ import (
 
 // Adapt lays out the winner of another point at p, as LayOutWithin does. Settings that p does not
 // accept, such as a block of more steps than p has, keep their defaults.
-func Adapt(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec, limit int64) (*Layout, error) {
+func Adapt(d device.Device, techniques []rnn.Technique, p record.Point, spec grid.Spec, limit int64) (*Layout, error) {
 	fixed := spec.Knobs
 	spec.Knobs = nil
 	l, err := settle(techniques, p, spec, launches(d))

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 )
 
@@ -12,21 +12,21 @@ import (
 // in sequence, and its copy moves as many bytes. FLOP/s count only products that a run computes.
 func TestScansAlone(t *testing.T) {
 	d := open(t)
-	measure := func(p results.Point, names ...string) []results.Record {
+	measure := func(p record.Point, names ...string) []record.Record {
 		t.Helper()
 		s := &tuner.Sweep{Device: d, Settings: quick()}
 		s.Settings.Rounds, s.Settings.MaxRounds = 2, 2
-		recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, names...))
+		recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, names...))
 		if err != nil || len(recs) != len(names) {
 			t.Fatal(len(recs), err)
 		}
 		return recs
 	}
 	for name, bytes := range map[string]int64{"sru": 40, "ls-lstm": 64, "rg-lru": 36} { // bytes of the backward scans per unit and step
-		p := results.Point{Cell: name, Pass: "train", Hidden: 33, Input: 200, Batch: 3, Steps: 21, Layers: 1, Precision: "fp32"}
-		by := map[int]results.Record{}
+		p := record.Point{Cell: name, Pass: "train", Hidden: 33, Input: 200, Batch: 3, Steps: 21, Layers: 1, Precision: "fp32"}
+		by := map[int]record.Record{}
 		for _, r := range measure(p, "scan", "scan:alone=1:inputbatch=0", "scan:alone=2:inputbatch=0", "scan:alone=3:inputbatch=0", "scan:alone=4:inputbatch=0") {
-			if by[r.Impl.Knobs["alone"]] = r; r.Status != results.OK || r.Verify == nil || !r.Verify.OK {
+			if by[r.Impl.Knobs["alone"]] = r; r.Status != record.OK || r.Verify == nil || !r.Verify.OK {
 				t.Errorf("%s %v: %s", name, r.Impl.Knobs, r.Status)
 			}
 		}
@@ -46,9 +46,9 @@ func TestScansAlone(t *testing.T) {
 		}
 	}
 	// Scans in several blocks, layers or 16 bits cannot be timed alone.
-	p := results.Point{Cell: "gilr", Pass: "forward", Hidden: 4, Input: 4, Batch: 1, Steps: 900, Layers: 2, Precision: "fp32"}
+	p := record.Point{Cell: "gilr", Pass: "forward", Hidden: 4, Input: 4, Batch: 1, Steps: 900, Layers: 2, Precision: "fp32"}
 	for _, r := range measure(p, "scan:alone=1:inputbatch=0", "scan:alone=2:inputbatch=0") {
-		if r.Status != results.Skipped {
+		if r.Status != record.Skipped {
 			t.Errorf("%v: %s", r.Impl.Knobs, r.Status)
 		}
 	}

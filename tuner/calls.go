@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/tuner/config"
 )
@@ -17,7 +17,7 @@ import (
 const leastCalls = 100
 
 // checkCalls refuses a point with too few calls for percentiles.
-func checkCalls(p results.Point) error {
+func checkCalls(p record.Point) error {
 	if p.Calls > 0 && p.Calls < leastCalls {
 		return fmt.Errorf("tuner: calls is %d: a 99th percentile needs at least %d", p.Calls, leastCalls)
 	}
@@ -57,15 +57,15 @@ func (c *candidate) sampleCalls(m config.Measure, others bool) error {
 		return err
 	}
 	if some.Throttled {
-		c.warn(results.WarnThrottled)
+		c.warn(record.WarnThrottled)
 	}
 	if after.NumGC != before.NumGC {
-		c.warn(results.WarnGC)
+		c.warn(record.WarnGC)
 	}
 	c.called.Wall = append(c.called.Wall, some.Wall...)
 	c.called.Run = append(c.called.Run, some.Run...)
 	c.samples.Iters = append(c.samples.Iters, len(some.Wall))
-	c.samples.Wall = append(c.samples.Wall, results.MedianOf(some.Wall))
+	c.samples.Wall = append(c.samples.Wall, record.MedianOf(some.Wall))
 	return nil
 }
 
@@ -137,17 +137,17 @@ func (v *verification) serve(c *candidate) error {
 		return err
 	}
 	dev, err := rnn.CompareCalls(v.short, got, v.answers.of(v.short, false))
-	how := results.Verify{Method: results.VerifyWhole, Steps: of.checked.Steps, Share: 1}
+	how := record.Verify{Method: record.VerifyWhole, Steps: of.checked.Steps, Share: 1}
 	if err == nil && of.checked.Steps < v.problem.Sequence().Steps {
-		if how.Method, how.Share = results.VerifyShorter, 0; rnn.EveryStep(got) {
+		if how.Method, how.Share = record.VerifyShorter, 0; rnn.EveryStep(got) {
 			var steps rnn.Deviation
 			var covered rnn.Covered
 			steps, covered, err = rnn.Stepwise{Seed: v.seed, FLOPs: referenceFLOPs}.CheckCalls(c.Plan, all, got)
-			how.Method, how.Steps, how.Share = results.VerifyStepwise, covered.Steps, covered.Share
+			how.Method, how.Steps, how.Share = record.VerifyStepwise, covered.Steps, covered.Share
 			dev = dev.OrWorse(steps)
 		}
 		if how.Steps < v.problem.Sequence().Steps {
-			c.warn(results.WarnPart)
+			c.warn(record.WarnPart)
 		}
 	}
 	if err != nil {
@@ -206,6 +206,6 @@ func (v *verification) serveAgain(c *candidate) error {
 	if err != nil {
 		return err
 	}
-	v.note(c, dev.OrWorse(apart), got, results.Verify{Method: results.VerifyWhole, Steps: n * steps, Share: 1})
+	v.note(c, dev.OrWorse(apart), got, record.Verify{Method: record.VerifyWhole, Steps: n * steps, Share: 1})
 	return nil
 }

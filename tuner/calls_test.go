@@ -9,7 +9,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cpu"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
@@ -17,8 +17,8 @@ import (
 )
 
 // served is a point whose sequence takes 120 calls of one step.
-func served() results.Point {
-	return results.Point{Cell: "lstm", Pass: "forward", Hidden: 9, Input: 7, Batch: 3, Steps: 1, Calls: 120, Layers: 2, Precision: "fp32"}
+func served() record.Point {
+	return record.Point{Cell: "lstm", Pass: "forward", Hidden: 9, Input: 7, Batch: 3, Steps: 1, Calls: 120, Layers: 2, Precision: "fp32"}
 }
 
 // single is a device with one worker, since on a busy machine each call would wait for a second one.
@@ -36,19 +36,19 @@ func TestCallsAreTimed(t *testing.T) {
 	s := &tuner.Sweep{Device: single(t), Settings: quick()}
 	several := served()
 	several.Steps, several.Output = 3, 4
-	recs, err := sweep(t, s, context.Background(), []results.Point{served(), several}, specs(t, "naive", "cudnnstyle", "scan"))
+	recs, err := sweep(t, s, context.Background(), []record.Point{served(), several}, specs(t, "naive", "cudnnstyle", "scan"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range recs {
 		if r.Impl.Name == "scan" {
-			if r.Status != results.Skipped || r.Latency != nil {
+			if r.Status != record.Skipped || r.Latency != nil {
 				t.Errorf("%v scan: %s, %+v", r.Point, r.Status, r.Latency)
 			}
 			continue
 		}
 		l := r.Latency
-		if r.Status != results.OK || l == nil {
+		if r.Status != record.OK || l == nil {
 			t.Fatalf("%v %s: %s without latency: %+v", r.Point, r.Impl.Label, r.Status, *r.Reason)
 		}
 		if l.Calls != 6*20 || r.Samples.Iters[0] != 20 || r.Stats.N != 6 {
@@ -61,10 +61,10 @@ func TestCallsAreTimed(t *testing.T) {
 		if !slices.Contains(l.Percentiles, l.P50) || r.Stats.Median <= 0 || r.Stats.Median > l.Max {
 			t.Errorf("%v %s: a median of %v of calls from %v to %v", r.Point, r.Impl.Label, r.Stats.Median, l.Percentiles[0], l.Max)
 		}
-		if v := r.Verify; v == nil || !v.OK || v.Method != results.VerifyWhole || v.Steps != 120*r.Point.Steps || v.Sequences != 3 {
+		if v := r.Verify; v == nil || !v.OK || v.Method != record.VerifyWhole || v.Steps != 120*r.Point.Steps || v.Sequences != 3 {
 			t.Errorf("%v %s: verified as %+v", r.Point, r.Impl.Label, v)
 		}
-		if slices.Contains(r.Warnings, results.WarnPart) {
+		if slices.Contains(r.Warnings, record.WarnPart) {
 			t.Errorf("%v %s: %v", r.Point, r.Impl.Label, r.Warnings)
 		}
 	}
@@ -94,11 +94,11 @@ func TestCallsEndInTime(t *testing.T) {
 	s := &tuner.Sweep{Device: sluggish{single(t)}, Settings: m}
 	p := served()
 	p.Calls = 1000
-	recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "naive"))
+	recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, "naive"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := recs[0]; r.Status != results.OK || r.Latency.Calls == 0 || r.Latency.Calls > 20 || r.Stats.Stop != "timeout" || r.Samples.Iters[0] != r.Latency.Calls {
+	if r := recs[0]; r.Status != record.OK || r.Latency.Calls == 0 || r.Latency.Calls > 20 || r.Stats.Stop != "timeout" || r.Samples.Iters[0] != r.Latency.Calls {
 		t.Errorf("%s, %+v, %+v", r.Status, r.Latency, r.Stats)
 	}
 }
@@ -133,11 +133,11 @@ func TestForgottenStatesAreFound(t *testing.T) {
 	for _, budget := range []float64{1e9, 5e5} { // whole, and the first calls whole and the rest step by step
 		tuner.SetReferenceFLOPs(t, budget)
 		s := &tuner.Sweep{Device: forgetful{single(t)}, Settings: quick()}
-		recs, err := sweep(t, s, context.Background(), []results.Point{served()}, specs(t, "naive"))
+		recs, err := sweep(t, s, context.Background(), []record.Point{served()}, specs(t, "naive"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := recs[0]; r.Status != results.Incorrect || !strings.Contains(*r.Reason, "differs from the reference") || r.Latency != nil {
+		if r := recs[0]; r.Status != record.Incorrect || !strings.Contains(*r.Reason, "differs from the reference") || r.Latency != nil {
 			t.Errorf("at a budget of %g: %s, %v, %+v", budget, r.Status, r.Reason, r.Verify)
 		}
 	}
@@ -148,12 +148,12 @@ func TestForgottenStatesAreFound(t *testing.T) {
 func TestLongServiceIsCheckedStepwise(t *testing.T) {
 	tuner.SetReferenceFLOPs(t, 5e5)
 	s := &tuner.Sweep{Device: single(t), Settings: quick()}
-	recs, err := sweep(t, s, context.Background(), []results.Point{served()}, specs(t, "naive", "persistent"))
+	recs, err := sweep(t, s, context.Background(), []record.Point{served()}, specs(t, "naive", "persistent"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range recs {
-		if v := r.Verify; r.Status != results.OK || v.Method != results.VerifyStepwise || v.Steps != 120 || v.Share <= 0 || v.Share >= 1 {
+		if v := r.Verify; r.Status != record.OK || v.Method != record.VerifyStepwise || v.Steps != 120 || v.Share <= 0 || v.Share >= 1 {
 			t.Errorf("%s: %s, verified as %+v", r.Impl.Label, r.Status, v)
 		}
 	}

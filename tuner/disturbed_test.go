@@ -8,8 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"rnnbench/results"
-	"rnnbench/results/around"
+	"rnnbench/record"
+	"rnnbench/record/around"
 	"rnnbench/tuner"
 )
 
@@ -31,19 +31,19 @@ func onHeld() *around.Reader {
 	return around.NewReader(&held{files: fstest.MapFS{
 		"proc/self/stat":        {Data: []byte("10 (rnnbench) R 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0")},
 		"sys/fs/cgroup/cpu.max": {Data: []byte("50000 100000\n")},
-	}}, results.CPU{Affinity: "0-1"})
+	}}, record.CPU{Affinity: "0-1"})
 }
 
 // TestDisturbed: records of sweeps and of tunes say what disturbed them, and only those with a time do.
 func TestDisturbed(t *testing.T) {
 	s := &tuner.Sweep{Device: open(t), Settings: quick(), Around: onHeld()}
-	recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive", "scan"))
+	recs, err := sweep(t, s, context.Background(), []record.Point{small()}, specs(t, "naive", "scan"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	u, kept := tune(t, open(t))
 	u.Around = onHeld()
-	if _, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle"), results.Impl{}); err != nil {
+	if _, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle"), record.Impl{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range kept {
@@ -55,7 +55,7 @@ func TestDisturbed(t *testing.T) {
 		switch {
 		case r.Stats == nil && d != nil:
 			t.Errorf("%s is %s, and was disturbed: %+v", r.Impl.Label, r.Status, d)
-		case r.Stats != nil && (d == nil || d.Stopped == nil || *d.Stopped != 1 || *d.Quota != 0.5 || !slices.Contains(r.Warnings, results.WarnQuota)):
+		case r.Stats != nil && (d == nil || d.Stopped == nil || *d.Stopped != 1 || *d.Quota != 0.5 || !slices.Contains(r.Warnings, record.WarnQuota)):
 			t.Errorf("%s has %v and %+v", r.Impl.Label, r.Warnings, d)
 		}
 		if r.Stats != nil {

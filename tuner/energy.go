@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // windows says how energy is counted. A window begins and ends at a tick of the counter, while the
@@ -83,7 +83,7 @@ func (e *energies) count(ctx context.Context, s *Sweep, live []*candidate, rng *
 		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for _, i := range order {
 			c := live[i]
-			if c.record.Status != results.OK || why != nil || broke[i] != nil || round >= e.windows.Count && agree(seen[i][:e.windows.Count]) {
+			if c.record.Status != record.OK || why != nil || broke[i] != nil || round >= e.windows.Count && agree(seen[i][:e.windows.Count]) {
 				continue
 			}
 			s.watch(Event{Phase: Metering, Point: c.record.Point, Label: c.Spec.Label, Round: len(seen[i]), Rounds: max(e.windows.Count, round+1)})
@@ -105,7 +105,7 @@ func (e *energies) count(ctx context.Context, s *Sweep, live []*candidate, rng *
 		}
 	}
 	for i, c := range live {
-		if c.record.Status == results.OK {
+		if c.record.Status == record.OK {
 			c.energy(seen[i], e.idle, meter, cmp.Or(why, broke[i]))
 		}
 	}
@@ -217,7 +217,7 @@ func (w window) check() error {
 
 // energy completes c's record with the windows seen, or with the reason why there are none.
 func (c *candidate) energy(seen []window, idle *float64, meter device.PowerMeter, why error) {
-	e := &results.Energy{Windows: []float64{}}
+	e := &record.Energy{Windows: []float64{}}
 	c.record.Energy = e
 	if why != nil {
 		text := why.Error()
@@ -250,7 +250,7 @@ func (c *candidate) energy(seen []window, idle *float64, meter device.PowerMeter
 		}
 	}
 	if e.Polled != nil && math.Abs(*e.Polled-watts) > disputed*watts {
-		c.warn(results.WarnEnergy)
+		c.warn(record.WarnEnergy)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/impl/naive"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -108,7 +108,7 @@ func TestEnergies(t *testing.T) {
 		r := withEnergy(t, metered{d, m}, m)
 		e := r.Energy
 		switch {
-		case r.Status != results.OK || e == nil:
+		case r.Status != record.OK || e == nil:
 			t.Errorf("%q: %+v", name, r)
 		case name != "":
 			if e.Reason == nil || !strings.Contains(*e.Reason, name) || e.Joules != nil {
@@ -116,7 +116,7 @@ func TestEnergies(t *testing.T) {
 			}
 		default:
 			if e.Reason != nil || len(e.Windows) != 3 || math.Abs(*e.Joules/2-1) > 0.05 || math.Abs(*e.Net) > 0.1 || math.Abs(*e.Watts/100-1) > 0.05 ||
-				math.Abs(*e.Idle/100-1) > 0.05 || *e.Polled != 130 || *e.Clock != 1e9 || e.Source != "test" || !slices.Contains(r.Warnings, results.WarnEnergy) {
+				math.Abs(*e.Idle/100-1) > 0.05 || *e.Polled != 130 || *e.Clock != 1e9 || e.Source != "test" || !slices.Contains(r.Warnings, record.WarnEnergy) {
 				t.Errorf("%+v: of a run of 20 ms at 100 W, and at rest as well", e)
 			}
 		}
@@ -181,23 +181,23 @@ func TestEnergyFails(t *testing.T) {
 	defer d.Close()
 	m := &meter{watts: 100, tick: 20 * time.Millisecond}
 	r := withEnergy(t, faulty{metered{d, m}}, m)
-	if r.Status != results.OK || r.Stats == nil || r.Energy == nil || r.Energy.Joules != nil || r.Energy.Reason == nil {
+	if r.Status != record.OK || r.Stats == nil || r.Energy == nil || r.Energy.Joules != nil || r.Energy.Reason == nil {
 		t.Errorf("%v, %+v, %+v", r.Status, r.Stats, r.Energy)
 	}
 }
 
 // withEnergy is the record of a technique whose energy is counted on d.
-func withEnergy(t *testing.T, d device.Device, m *meter) results.Record {
+func withEnergy(t *testing.T, d device.Device, m *meter) record.Record {
 	t.Helper()
 	settings := config.Default()
 	settings.Rounds, settings.MaxRounds, settings.Warmup, settings.MinTime, settings.Energy = 1, 1, 0, 0, true
-	var got []results.Record
+	var got []record.Record
 	s := Sweep{
 		Device: d, Techniques: []rnn.Technique{naive.Technique{}}, Settings: settings, energies: energies{windows: m.windows()},
-		Emit: func(r *results.Record) error { got = append(got, *r); return nil },
+		Emit: func(r *record.Record) error { got = append(got, *r); return nil },
 	}
 	s.energies.windows.Chunk = 0
-	p := results.Point{Cell: "gru", Pass: "forward", Hidden: 4, Input: 4, Batch: 1, Steps: 2, Layers: 1, Precision: "fp32"}
+	p := record.Point{Cell: "gru", Pass: "forward", Hidden: 4, Input: 4, Batch: 1, Steps: 2, Layers: 1, Precision: "fp32"}
 	if err := s.Run(t.Context(), []Task{{p, []grid.Spec{{Name: "naive", Label: "naive"}}}}); err != nil || len(got) != 1 {
 		t.Fatalf("%d records, %v", len(got), err)
 	}

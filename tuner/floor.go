@@ -2,14 +2,14 @@ package tuner
 
 import (
 	"rnnbench/model"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/schedule"
 )
 
 // Floor is the least time that a run of l takes on m by kernels. peak is the measured rate of
 // products in FLOP/s; 0: unknown. It is nil if m is nil, or if no operation of l runs many steps.
-func Floor(m *model.Machine, l *Layout, kernels []results.Kernel, peak float64, cold bool) (*model.Floor, error) {
+func Floor(m *model.Machine, l *Layout, kernels []record.Kernel, peak float64, cold bool) (*model.Floor, error) {
 	persistent, scanned := sequences(l.Schedule)
 	if m == nil || persistent == 0 && scanned == 0 {
 		return nil, nil
@@ -72,7 +72,7 @@ func fewest(p rnn.Problem) int {
 }
 
 // GroupOf is how k divides a layer among groups of blocks; false where k does not say.
-func GroupOf(k results.Kernel) (model.Group, bool) {
+func GroupOf(k record.Kernel) (model.Group, bool) {
 	if k.Group == nil || k.Grid == nil {
 		return model.Group{}, false
 	}
@@ -160,11 +160,11 @@ func stateBytes(p rnn.Problem, state float64) float64 {
 }
 
 // floorOf converts f for the record of a run that took so many seconds.
-func floorOf(f *model.Floor, seconds float64) *results.Floor {
+func floorOf(f *model.Floor, seconds float64) *record.Floor {
 	if f == nil || f.Seconds <= 0 || seconds <= 0 {
 		return nil
 	}
-	out := &results.Floor{Seconds: f.Seconds, Bound: f.Bound, Parts: map[string]float64{}, Bytes: f.Bytes(), Share: f.Seconds / seconds, Error: orNil(f.Error)}
+	out := &record.Floor{Seconds: f.Seconds, Bound: f.Bound, Parts: map[string]float64{}, Bytes: f.Bytes(), Share: f.Seconds / seconds, Error: orNil(f.Error)}
 	for _, p := range f.Parts {
 		out.Parts[p.String()] += p.Seconds
 	}

@@ -10,7 +10,7 @@ import (
 	"rnnbench/device/cuda"
 	"rnnbench/impl"
 	"rnnbench/model"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner"
@@ -18,7 +18,7 @@ import (
 )
 
 // floorOnH200 is the floor of a technique at a point on an H200, launches included.
-func floorOnH200(t *testing.T, name string, p results.Point, knobs knob.Params) *model.Floor {
+func floorOnH200(t *testing.T, name string, p record.Point, knobs knob.Params) *model.Floor {
 	t.Helper()
 	d, err := cuda.Machine("h200")
 	if err != nil {
@@ -58,7 +58,7 @@ func bytesOf(f *model.Floor) int64 { b := f.Bytes(); return b["L2"] + b["DRAM"] 
 
 // TestFloor compares floors of schedules on an H200 with counts by hand.
 func TestFloor(t *testing.T) {
-	p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 256, Input: 128, Batch: 4, Steps: 50, Layers: 1, Precision: "fp32"}
+	p := record.Point{Cell: "lstm", Pass: "forward", Hidden: 256, Input: 128, Batch: 4, Steps: 50, Layers: 1, Precision: "fp32"}
 	f := floorOnH200(t, "persistent", p, nil)
 	if f.Bound != model.BoundExchange || math.Abs(f.Seconds-50*0.3e-6) > 1e-12 || exchanges(f) != 50 {
 		t.Errorf("50 steps in clusters: %+v", f)
@@ -85,14 +85,14 @@ func TestFloor(t *testing.T) {
 			t.Errorf("%s of four layers has %v exchanges one after another, want 53", name, n)
 		}
 	}
-	headed := results.Point{Cell: "lstm", Pass: "forward", Hidden: 2048, Input: 128, Batch: 4, Steps: 50, Layers: 1, Precision: "fp32", Heads: 4}
+	headed := record.Point{Cell: "lstm", Pass: "forward", Hidden: 2048, Input: 128, Batch: 4, Steps: 50, Layers: 1, Precision: "fp32", Heads: 4}
 	for streams, want := range map[int]float64{1: 200, 8: 50} {
 		f := floorOnH200(t, "persistent", headed, knob.Params{"streams": streams})
 		if exchanges(f) != want || bytesOf(f) != int64(4*(4*2048*(128+512)+4*50*(128+2048))) {
 			t.Errorf("4 heads on %d streams: %v exchanges and %d bytes, want %v exchanges", streams, exchanges(f), bytesOf(f), want)
 		}
 	}
-	scan := results.Point{Cell: "gilr", Pass: "forward", Hidden: 1024, Input: 512, Batch: 2, Steps: 4096, Layers: 1, Precision: "fp32"}
+	scan := record.Point{Cell: "gilr", Pass: "forward", Hidden: 1024, Input: 512, Batch: 2, Steps: 4096, Layers: 1, Precision: "fp32"}
 	f = floorOnH200(t, "scan", scan, knob.Params{"inputbatch": 256})
 	values := 3*1024*2*4096 + 1024*2 // gates, states, and the first states
 	if want := int64(4 * (2*1024*512 + 512*2*4096 + values)); math.Abs(float64(bytesOf(f)-want)) > 0.005*float64(want) || f.Bound != model.BoundLaunch {
@@ -114,7 +114,7 @@ func TestFoldedFloor(t *testing.T) {
 		t.Fatal(err)
 	}
 	floor := func(steps, projection int) *model.Floor {
-		p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 512, Input: 64, Batch: 1, Steps: steps, Layers: 1, Precision: "fp32", Projection: projection}
+		p := record.Point{Cell: "lstm", Pass: "forward", Hidden: 512, Input: 64, Batch: 1, Steps: steps, Layers: 1, Precision: "fp32", Projection: projection}
 		l, err := tuner.LayOut(open(t), impl.All(), p, grid.Spec{Name: "persistent", Label: "persistent"})
 		if err != nil || l.Reason != "" {
 			t.Fatal(err, l.Reason)
@@ -138,9 +138,9 @@ func TestRecordFloor(t *testing.T) {
 	}
 	p := small()
 	p.Cell, p.Hidden = cell.GRU.Name, 64
-	run := func(m *model.Machine) results.Record {
-		recs, err := sweep(t, &tuner.Sweep{Device: open(t), Machine: m, Settings: quick()}, t.Context(), []results.Point{p}, specs(t, "persistent"))
-		if err != nil || len(recs) != 1 || recs[0].Status != results.OK {
+	run := func(m *model.Machine) record.Record {
+		recs, err := sweep(t, &tuner.Sweep{Device: open(t), Machine: m, Settings: quick()}, t.Context(), []record.Point{p}, specs(t, "persistent"))
+		if err != nil || len(recs) != 1 || recs[0].Status != record.OK {
 			t.Fatalf("records are %+v", recs)
 		}
 		return recs[0]
@@ -177,7 +177,7 @@ func TestFloorBelowRecords(t *testing.T) {
 		{"persistent", "lstm forward bf16 512 64 100 4 512", 339e-6, 0.3},     // of cudnn-stacks
 		{"scan", "gilr forward fp32 1024 1 65536 1 1", 406e-6, 0.3},           // of martin-kernel
 	} {
-		p := results.Point{}
+		p := record.Point{}
 		if _, err := fmt.Sscan(r.point, &p.Cell, &p.Pass, &p.Precision, &p.Hidden, &p.Batch, &p.Steps, &p.Layers, &p.Input); err != nil {
 			t.Fatal(err)
 		}

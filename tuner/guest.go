@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 )
 
@@ -46,9 +46,9 @@ func (l *Layout) host(d device.Device) device.Device {
 }
 
 // rivalOf is a guest's part of a record; nil for other techniques.
-func rivalOf(t rnn.Technique) *results.Rival {
+func rivalOf(t rnn.Technique) *record.Rival {
 	if g, ok := t.(Guest); ok {
-		return &results.Rival{Name: t.Name(), Version: g.Version()}
+		return &record.Rival{Name: t.Name(), Version: g.Version()}
 	}
 	return nil
 }
@@ -57,8 +57,8 @@ func rivalOf(t rnn.Technique) *results.Rival {
 func (c *candidate) failGuest(err error) {
 	switch {
 	case errors.Is(err, device.ErrHang):
-		c.decline(results.Timeout, results.ReasonHang, err.Error())
+		c.decline(record.Timeout, record.ReasonHang, err.Error())
 	default:
-		c.decline(results.Failed, results.ReasonRival, err.Error())
+		c.decline(record.Failed, record.ReasonRival, err.Error())
 	}
 }

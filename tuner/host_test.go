@@ -8,7 +8,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 )
 
@@ -47,18 +47,18 @@ func TestHostMemory(t *testing.T) {
 			for _, tech := range impl.All() {
 				s.Techniques = append(s.Techniques, counting{tech, &most})
 			}
-			recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "naive"))
+			recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, "naive"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			r := recs[0]
 			if !c.declined {
-				if r.Status != results.OK {
+				if r.Status != record.OK {
 					t.Errorf("%s, %v", r.Status, r.Reason)
 				}
 				return
 			}
-			if r.Status != results.Skipped || *r.ReasonCode != results.ReasonMemory || !strings.Contains(*r.Reason, "of the host's memory, but only") {
+			if r.Status != record.Skipped || *r.ReasonCode != record.ReasonMemory || !strings.Contains(*r.Reason, "of the host's memory, but only") {
 				t.Errorf("%s, %v", r.Status, *r.Reason)
 			}
 			if c.steps > 10000 && most == c.steps {

@@ -7,7 +7,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 )
 
@@ -19,12 +19,12 @@ const tooFast = 2
 func impossible(s *Sweep, c *candidate, seconds float64) (code, why string) {
 	work := float64(min(c.record.Work.Flops, c.record.Work.Executed))
 	if peak := highestPeak(s.Limits, c.record.Device, c.record.Point.Precision); peak > 0 && work > tooFast*peak*seconds {
-		return results.ReasonPeak, fmt.Sprintf("a run takes %s, or %s: %.3g times what the device was measured to reach at most",
+		return record.ReasonPeak, fmt.Sprintf("a run takes %s, or %s: %.3g times what the device was measured to reach at most",
 			quantity.SI(seconds, "s"), quantity.SI(work/seconds, "FLOP/s"), work/seconds/peak)
 	}
 	bytes, rate := farBytes(s, c)
 	if least := bytes / max(rate, 1); rate > 0 && least > tooFast*seconds {
-		return results.ReasonBytes, fmt.Sprintf("a run takes %s, but %s of its data fit into no cache and take %s to read",
+		return record.ReasonBytes, fmt.Sprintf("a run takes %s, but %s of its data fit into no cache and take %s to read",
 			quantity.SI(seconds, "s"), quantity.Bytes(bytes), quantity.SI(least, "s"))
 	}
 	return "", ""
@@ -43,7 +43,7 @@ func highestPeak(l device.Limits, key, precision string) float64 {
 			tensor = max(tensor, r.Value)
 		}
 	}
-	if tensor == 0 && results.OnGPU(key) { // unknown
+	if tensor == 0 && record.OnGPU(key) { // unknown
 		return 0
 	}
 	return max(peak, tensor)
@@ -133,7 +133,7 @@ func grows(s *Sweep, c *candidate) error {
 			contradictions++ // one may be a pause of this process
 		}
 		if contradictions > 1 || more >= mostRuns || more >= 64*n && c.record.Rival != nil {
-			c.rule(results.ReasonGrowth, fmt.Sprintf("%d runs take %s and %d runs %s: the time does not grow with the number of runs",
+			c.rule(record.ReasonGrowth, fmt.Sprintf("%d runs take %s and %d runs %s: the time does not grow with the number of runs",
 				few, quantity.SI(short, "s"), more, quantity.SI(b.Wall.Seconds(), "s")))
 			return nil
 		}
@@ -143,13 +143,13 @@ func grows(s *Sweep, c *candidate) error {
 // rule ends c because its times cannot be true.
 func (c *candidate) rule(code, why string) {
 	c.close()
-	c.decline(results.Impossible, code, why)
+	c.decline(record.Impossible, code, why)
 }
 
 // judge ends c if the time of its latest sample cannot be true.
 func judge(s *Sweep, c *candidate) {
 	n := len(c.samples.Wall)
-	if c.record.Status != results.OK || n == 0 {
+	if c.record.Status != record.OK || n == 0 {
 		return
 	}
 	if code, why := impossible(s, c, c.samples.Wall[n-1]); code != "" {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/search"
 )
 
@@ -43,7 +43,7 @@ func NeedsMeter(d device.Device) error {
 
 // countJoules prepares the counter if energy is the objective.
 func (t *Tune) countJoules(ctx context.Context) error {
-	if t.Objective != results.OfEnergy || t.joules != nil {
+	if t.Objective != record.OfEnergy || t.joules != nil {
 		return nil
 	}
 	if err := NeedsMeter(t.Device); err != nil {
@@ -140,17 +140,17 @@ func (c *contest) costs(e *entrant) []float64 {
 // conclude completes the record of a measured entrant. stop says why measuring ended.
 func (c *contest) conclude(e *entrant, stop string) {
 	c.summarize(e.candidate, stop)
-	e.record.Disturb(c.Around.Since(c.began, results.OnGPU(e.record.Device)))
+	e.record.Disturb(c.Around.Since(c.began, record.OnGPU(e.record.Device)))
 	if c.joules != nil && len(e.windows) > 0 {
 		e.candidate.energy(e.windows, c.joules.idle, c.joules.meter, nil)
 	}
 }
 
 // costsOf returns the samples by which a record is compared; nil where it has none.
-func costsOf(r *results.Record, objective string) []float64 {
+func costsOf(r *record.Record, objective string) []float64 {
 	times := search.Samples(r)
 	switch {
-	case objective != results.OfEnergy:
+	case objective != record.OfEnergy:
 		return times
 	case times == nil || r.Energy == nil || r.Energy.Joules == nil:
 		return nil
@@ -159,11 +159,11 @@ func costsOf(r *results.Record, objective string) []float64 {
 }
 
 // costOf is the seconds or joules that a run of a record takes; 0: unknown.
-func costOf(r *results.Record, objective string) float64 {
-	if objective != results.OfEnergy {
+func costOf(r *record.Record, objective string) float64 {
+	if objective != record.OfEnergy {
 		return r.Seconds()
 	}
-	if r.Status != results.OK || r.Energy == nil || r.Energy.Joules == nil {
+	if r.Status != record.OK || r.Energy == nil || r.Energy.Joules == nil {
 		return 0
 	}
 	return *r.Energy.Joules

@@ -11,7 +11,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner/config"
@@ -78,21 +78,21 @@ func leastEnergy(t *testing.T, d *thrifty) (*Tune, func() (*Verdict, error)) {
 	d.Device = c
 	settings := config.Default()
 	settings.Warmup, settings.MinTime, settings.MinIters = 0, 0, 1
-	kept := map[string]*results.Record{}
+	kept := map[string]*record.Record{}
 	u := &Tune{
-		Sweep: Sweep{Device: d, Techniques: impl.All(), Settings: settings, Emit: func(r *results.Record) error {
+		Sweep: Sweep{Device: d, Techniques: impl.All(), Settings: settings, Emit: func(r *record.Record) error {
 			one := *r
 			kept[r.Key()] = &one
 			return nil
 		}},
-		Depth: 0, Objective: results.OfEnergy, Search: search.Options{Strategy: "exhaustive", Rounds: 3},
-		Recall:  func(key string) *results.Record { return kept[key] },
+		Depth: 0, Objective: record.OfEnergy, Search: search.Options{Strategy: "exhaustive", Rounds: 3},
+		Recall:  func(key string) *record.Record { return kept[key] },
 		windows: windows{Length: 10 * time.Millisecond, Settle: 5 * time.Millisecond, Rest: 100 * time.Millisecond, Chunk: 25 * time.Millisecond, Ticks: leastTicks},
 	}
 	u.windows.now = func() time.Time { return time.Unix(0, int64(d.at)) }
-	p := results.Point{Cell: "gru", Pass: "forward", Hidden: 4, Input: 4, Batch: 1, Steps: 6, Layers: 1, Precision: "fp32"}
+	p := record.Point{Cell: "gru", Pass: "forward", Hidden: 4, Input: 4, Batch: 1, Steps: 6, Layers: 1, Precision: "fp32"}
 	return u, func() (*Verdict, error) {
-		return u.Tune(t.Context(), p, []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "cudnnstyle", Label: "cudnnstyle"}}, results.Impl{})
+		return u.Tune(t.Context(), p, []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "cudnnstyle", Label: "cudnnstyle"}}, record.Impl{})
 	}
 }
 
@@ -110,7 +110,7 @@ func TestTuneForEnergy(t *testing.T) {
 		t.Fatalf("%+v", v.Result)
 	}
 	e := w.Energy
-	if w.Mode.Objective != results.OfEnergy || e == nil || e.Joules == nil || len(e.Windows) != 3 || w.Stats.N != 3 || *e.Idle < 9 || *e.Idle > 11 {
+	if w.Mode.Objective != record.OfEnergy || e == nil || e.Joules == nil || len(e.Windows) != 3 || w.Stats.N != 3 || *e.Idle < 9 || *e.Idle > 11 {
 		t.Fatalf("%+v, %+v", w.Mode, e)
 	}
 	want := 1/float64(w.Work.Ops) + 100e-6*restWatts // one reading after each run
@@ -124,7 +124,7 @@ func TestTuneForEnergy(t *testing.T) {
 	}
 	seconds, joules := v.Cost()
 	entry := v.Entry("hot", "v1", nil)
-	if seconds != w.Seconds() || entry.Objective != results.OfEnergy || entry.Seconds != seconds || math.Abs(entry.Joules/joules-1) > 0.02 {
+	if seconds != w.Seconds() || entry.Objective != record.OfEnergy || entry.Seconds != seconds || math.Abs(entry.Joules/joules-1) > 0.02 {
 		t.Errorf("%v s, %v J, entry %+v", seconds, joules, entry)
 	}
 
@@ -137,7 +137,7 @@ func TestTuneForEnergy(t *testing.T) {
 		t.Errorf("%v J, and %v J when known", *e.Joules, joules)
 	}
 	u.Objective, u.joules = "", nil
-	if fast, err := tune(); err != nil || fast.Known != 0 || fast.Objective != "" || slices.ContainsFunc(fast.Records, func(r *results.Record) bool { return r.Energy != nil }) {
+	if fast, err := tune(); err != nil || fast.Known != 0 || fast.Objective != "" || slices.ContainsFunc(fast.Records, func(r *record.Record) bool { return r.Energy != nil }) {
 		t.Errorf("for time, %d are known: %v", fast.Known, err)
 	}
 }

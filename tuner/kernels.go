@@ -2,17 +2,17 @@ package tuner
 
 import (
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // persistentModel names the cost model that predicts the times of persistent kernels.
 const persistentModel = "persistent cycles"
 
 // Kernels converts a program's kernels for its record.
-func Kernels(all []device.Kernel) []results.Kernel {
-	out := make([]results.Kernel, len(all))
+func Kernels(all []device.Kernel) []record.Kernel {
+	out := make([]record.Kernel, len(all))
 	for i, k := range all {
-		out[i] = results.Kernel{
+		out[i] = record.Kernel{
 			Name: k.Name, Variant: orNil(k.Variant), Config: orNil(k.Config), Cluster: orNil(k.Cluster),
 			Registers: orNil(k.Registers), Launches: k.Launches,
 		}
@@ -20,7 +20,7 @@ func Kernels(all []device.Kernel) []results.Kernel {
 			out[i].Grid, out[i].Block, out[i].Shared = &k.Grid, &k.Block, &k.Shared
 		}
 		if g := k.Group; g.Blocks > 0 {
-			out[i].Group = &results.Group{Blocks: g.Blocks, Samples: g.Samples, Spread: g.Spread, Tensor: g.Tensor, Steps: g.Steps}
+			out[i].Group = &record.Group{Blocks: g.Blocks, Samples: g.Samples, Spread: g.Spread, Tensor: g.Tensor, Steps: g.Steps}
 		}
 		if k.Registers > 0 {
 			out[i].Spills = &k.Spills
@@ -40,8 +40,8 @@ func orNil[T comparable](v T) *T {
 
 // Predicted adds up the predicted times of kernels; nil where none has a prediction. The error is
 // that of the least certain kernel, and is nil unless all errors are known.
-func Predicted(all []device.Kernel) *results.Predicted {
-	p := &results.Predicted{Part: results.PartPersistent, Model: persistentModel}
+func Predicted(all []device.Kernel) *record.Predicted {
+	p := &record.Predicted{Part: record.PartPersistent, Model: persistentModel}
 	worst, recorded := 0.0, true
 	for _, k := range all {
 		if k.Seconds > 0 {

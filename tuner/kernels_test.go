@@ -6,7 +6,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cpu"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
@@ -31,10 +31,10 @@ func (d teller) Compile(s *schedule.Schedule, k knob.Params) (device.Program, er
 }
 
 // recordOn is the record of naive at a small point.
-func recordOn(t *testing.T, d device.Device) results.Record {
+func recordOn(t *testing.T, d device.Device) record.Record {
 	t.Helper()
-	recs, err := sweep(t, &tuner.Sweep{Device: d, Settings: quick()}, t.Context(), []results.Point{small()}, specs(t, "naive"))
-	if err != nil || len(recs) != 1 || recs[0].Status != results.OK {
+	recs, err := sweep(t, &tuner.Sweep{Device: d, Settings: quick()}, t.Context(), []record.Point{small()}, specs(t, "naive"))
+	if err != nil || len(recs) != 1 || recs[0].Status != record.OK {
 		t.Fatalf("records are %+v", recs)
 	}
 	return recs[0]
@@ -65,7 +65,7 @@ func TestRecordPrediction(t *testing.T) {
 	other := device.Kernel{Name: "b", Launches: 7}
 	rec := recordOn(t, teller{open(t), []device.Kernel{gpu, other}})
 	p := rec.Predicted
-	if p == nil || math.Abs(p.Seconds-2e-3) > 1e-12 || p.Part != results.PartPersistent || p.Model == "" || p.Error == nil || *p.Error != 0.1 {
+	if p == nil || math.Abs(p.Seconds-2e-3) > 1e-12 || p.Part != record.PartPersistent || p.Model == "" || p.Error == nil || *p.Error != 0.1 {
 		t.Errorf("%+v is predicted", p)
 	}
 	k := rec.Kernels[0]

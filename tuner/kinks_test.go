@@ -9,7 +9,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -21,15 +21,15 @@ import (
 var significand = map[string]int{"bf16": 8, "fp16": 11, "fp32": 24}
 
 // relu is a point of rnn-relu that is checked whole.
-func relu(precision string, layers int) results.Point {
-	return results.Point{Cell: "rnn-relu", Pass: "train", Hidden: 32, Input: 32, Batch: 2, Steps: 40, Layers: layers, Precision: precision}
+func relu(precision string, layers int) record.Point {
+	return record.Point{Cell: "rnn-relu", Pass: "train", Hidden: 32, Input: 32, Batch: 2, Steps: 40, Layers: layers, Precision: precision}
 }
 
 // checked returns the records of techniques at a point.
-func checked(t *testing.T, d *library, p results.Point, techniques ...string) []results.Record {
+func checked(t *testing.T, d *library, p record.Point, techniques ...string) []record.Record {
 	t.Helper()
 	d.Device, d.bits = open(t), significand[p.Precision]
-	recs, err := sweep(t, once(&tuner.Sweep{Device: d}), context.Background(), []results.Point{p}, specs(t, techniques...))
+	recs, err := sweep(t, once(&tuner.Sweep{Device: d}), context.Background(), []record.Point{p}, specs(t, techniques...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestLibraryAtKinks(t *testing.T) {
 		for layers := 1; layers <= 3; layers++ {
 			p := relu(precision, layers)
 			r := checked(t, &library{}, p, "cudnn")[0]
-			if r.Status != results.OK {
+			if r.Status != record.OK {
 				t.Errorf("%v: %s, %s, %+v", p, r.Status, *r.Reason, r.Verify)
 				continue
 			}
@@ -65,7 +65,7 @@ func TestLibraryAtKinks(t *testing.T) {
 // TestGatesBesideStates: where a library's gates do not follow from the states that it shows, they are right within
 // rounding of 0 and wrong beyond.
 func TestGatesBesideStates(t *testing.T) {
-	for from, want := range map[float64]results.Status{0x1p-9: results.OK, 0x1p-2: results.Incorrect} {
+	for from, want := range map[float64]record.Status{0x1p-9: record.OK, 0x1p-2: record.Incorrect} {
 		p, closed := relu("bf16", 1), 0
 		r := checked(t, &library{open: func(at unitAt) bool {
 			if at.stored > 0 && at.input < from {
@@ -73,7 +73,7 @@ func TestGatesBesideStates(t *testing.T) {
 			}
 			return at.input >= from
 		}}, p, "cudnn")[0]
-		if r.Status != want || closed == 0 || want == results.OK && r.Verify.Kinks.Other == 0 {
+		if r.Status != want || closed == 0 || want == record.OK && r.Verify.Kinks.Other == 0 {
 			t.Errorf("open from %v on: %s, %+v, %d closed", from, r.Status, r.Verify, closed)
 		}
 	}
@@ -87,15 +87,15 @@ func TestLibraryOverFewerSteps(t *testing.T) {
 	for seed := range uint64(6) {
 		s := once(&tuner.Sweep{Device: &library{Device: open(t), bits: significand[p.Precision]}})
 		s.Settings.Seed = seed
-		recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "cudnn"))
+		recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, "cudnn"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		v := recs[0].Verify
-		if recs[0].Status != results.OK {
+		if recs[0].Status != record.OK {
 			t.Errorf("seed %d: %+v", seed, v)
 		}
-		if v.Method == results.VerifyShorter {
+		if v.Method == record.VerifyShorter {
 			if fewer++; v.Steps >= p.Steps || v.Kinks == nil || v.Kinks.Units != 3*32*2*v.Steps {
 				t.Errorf("seed %d: %+v", seed, v)
 			}
@@ -115,7 +115,7 @@ func TestLibraryWithFaults(t *testing.T) {
 	}
 	for _, name := range []string{"dW0", "dW2", "dR0", "dR1", "dR2", "dbx0", "dbr1", "dx", "dh0"} {
 		r := checked(t, &library{spoil: map[string]func([]float32){name: scaled}}, relu("fp32", 3), "cudnn")[0]
-		if r.Status != results.Incorrect {
+		if r.Status != record.Incorrect {
 			t.Errorf("%s scaled by 1.01: %s, %+v", name, r.Status, r.Verify)
 		}
 	}
@@ -129,7 +129,7 @@ func TestLibraryWithFaults(t *testing.T) {
 				}
 				return at.stored > 0
 			}}, relu(precision, 3), "cudnn")[0]
-			if r.Status != results.Incorrect || wrong == 0 {
+			if r.Status != record.Incorrect || wrong == 0 {
 				t.Errorf("%s: a unit of layer %d without %d of its gradients: %s, %+v", precision, layer, wrong, r.Status, r.Verify)
 			} else if precision == "bf16" && !strings.Contains(*r.Reason, "ReLU inputs") {
 				t.Errorf("the reason tells of no kinks: %s", *r.Reason)
@@ -146,11 +146,11 @@ func TestKinksOfTechniques(t *testing.T) {
 		for _, precision := range []string{"fp32", "bf16"} {
 			for _, technique := range []string{"naive", "cudnnstyle", "persistent", "scc"} {
 				r := checked(t, &library{}, relu(precision, 2), technique)[0]
-				if r.Status == results.Skipped {
+				if r.Status == record.Skipped {
 					continue
 				}
 				v := r.Verify
-				if r.Status != results.OK || v.Method != results.VerifyPeer && (v.Kinks == nil || v.Kinks.Units == 0 || precision == "bf16" && v.Kinks.Near == 0) {
+				if r.Status != record.OK || v.Method != record.VerifyPeer && (v.Kinks == nil || v.Kinks.Units == 0 || precision == "bf16" && v.Kinks.Near == 0) {
 					t.Errorf("%s %s: %s, %+v", technique, precision, r.Status, v)
 				}
 			}
@@ -173,14 +173,14 @@ func TestStepwiseGates(t *testing.T) {
 	p := relu("bf16", 1)
 	p.Hidden, p.Input, p.Batch = 128, 128, 3
 	seen := map[string][]float32{}
-	run := func(spoil func(name string, v []float32)) results.Record {
-		recs, err := sweep(t, once(&tuner.Sweep{Device: watched{open(t), spoil}}), context.Background(), []results.Point{p}, specs(t, "cudnnstyle"))
+	run := func(spoil func(name string, v []float32)) record.Record {
+		recs, err := sweep(t, once(&tuner.Sweep{Device: watched{open(t), spoil}}), context.Background(), []record.Point{p}, specs(t, "cudnnstyle"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return recs[0]
 	}
-	if r := run(func(name string, v []float32) { seen[name] = append([]float32(nil), v...) }); r.Status != results.OK || r.Verify.Method != results.VerifyStepwise {
+	if r := run(func(name string, v []float32) { seen[name] = append([]float32(nil), v...) }); r.Status != record.OK || r.Verify.Method != record.VerifyStepwise {
 		t.Fatalf("%s, %+v", r.Status, r.Verify)
 	}
 	states, gradients := seen["h0"], seen["d(x·W)0"]
@@ -201,7 +201,7 @@ func TestStepwiseGates(t *testing.T) {
 			v[at] = 0
 		}
 	})
-	if r.Status != results.Incorrect || r.Verify.Tensor != "d(x·W)_l0" {
+	if r.Status != record.Incorrect || r.Verify.Tensor != "d(x·W)_l0" {
 		t.Errorf("%s, %+v", r.Status, r.Verify)
 	}
 }

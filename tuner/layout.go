@@ -9,7 +9,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -19,7 +19,7 @@ import (
 
 // A Layout is a point as a technique lays it out for a device.
 type Layout struct {
-	Point     results.Point
+	Point     record.Point
 	Spec      grid.Spec
 	Technique rnn.Technique
 	Problem   rnn.Problem
@@ -43,13 +43,13 @@ type Layout struct {
 
 // LayOut lays p out for d by the technique that spec names, which must be one of techniques. A
 // declined point is no error; its Reason is set. Errors are mistakes of the user.
-func LayOut(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec) (*Layout, error) {
+func LayOut(d device.Device, techniques []rnn.Technique, p record.Point, spec grid.Spec) (*Layout, error) {
 	return LayOutWithin(d, techniques, p, spec, 0)
 }
 
 // LayOutWithin is LayOut, but declines a schedule that would itself take more than limit bytes,
 // before it is built; 0 is no limit. Fit checks the other memory.
-func LayOutWithin(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec, limit int64) (*Layout, error) {
+func LayOutWithin(d device.Device, techniques []rnn.Technique, p record.Point, spec grid.Spec, limit int64) (*Layout, error) {
 	l, err := draft(d, techniques, p, spec, limit)
 	if err != nil || l.Reason != "" {
 		return l, err
@@ -58,7 +58,7 @@ func LayOutWithin(d device.Device, techniques []rnn.Technique, p results.Point, 
 }
 
 // draft is LayOutWithin without asking for the device memory, which may take a device long to tell.
-func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec, limit int64) (*Layout, error) {
+func draft(d device.Device, techniques []rnn.Technique, p record.Point, spec grid.Spec, limit int64) (*Layout, error) {
 	l, err := settle(techniques, p, spec, launches(d))
 	if err != nil || l.Reason != "" {
 		return l, err
@@ -68,7 +68,7 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 		l.hostFree = info.Host / 10 * 9
 	}
 	if !slices.Contains(info.Precision, p.Precision) {
-		l.refuse(results.ReasonPrecision, fmt.Sprintf("%s supports %s, not %s", info.Name, strings.Join(info.Precision, ", "), p.Precision))
+		l.refuse(record.ReasonPrecision, fmt.Sprintf("%s supports %s, not %s", info.Name, strings.Join(info.Precision, ", "), p.Precision))
 		return l, nil
 	}
 	l.Plan, l.Schedule, err = rnn.LayoutWithin(l.Technique, l.Problem, l.Knobs, l.mostLaid(limit))
@@ -78,7 +78,7 @@ func draft(d device.Device, techniques []rnn.Technique, p results.Point, spec gr
 		return l, nil
 	}
 	if errors.Is(err, schedule.ErrUnsupported) {
-		l.refuse(ReasonOf(err, results.ReasonShape), err.Error())
+		l.refuse(ReasonOf(err, record.ReasonShape), err.Error())
 		return l, nil
 	}
 	if err != nil {
@@ -123,9 +123,9 @@ func (l *Layout) settleOffered(d device.Device, offered []knob.Knob, rest knob.P
 		case !known.Accepts(v):
 			return fmt.Errorf("%s: %w", l.Spec.Name, known.Reject(v))
 		case here != nil:
-			l.refuse(results.ReasonKnob, fmt.Sprintf("%s=%d: %s accepts %s at this point", name, v, d.Info().Name, here.Offer()))
+			l.refuse(record.ReasonKnob, fmt.Sprintf("%s=%d: %s accepts %s at this point", name, v, d.Info().Name, here.Offer()))
 		default:
-			l.refuse(results.ReasonKnob, fmt.Sprintf("%s=%d: %s does not use this knob at this point", name, v, d.Info().Name))
+			l.refuse(record.ReasonKnob, fmt.Sprintf("%s=%d: %s does not use this knob at this point", name, v, d.Info().Name))
 		}
 	}
 	return nil
@@ -143,7 +143,7 @@ func (l *Layout) weigh(d device.Device) error {
 		l.Memory, err = d.Memory(l.Schedule, l.DeviceKnobs)
 	}
 	if errors.Is(err, schedule.ErrUnsupported) {
-		l.refuse(ReasonOf(err, results.ReasonResource), err.Error())
+		l.refuse(ReasonOf(err, record.ReasonResource), err.Error())
 		return nil
 	}
 	return err
@@ -151,7 +151,7 @@ func (l *Layout) weigh(d device.Device) error {
 
 // CheckKnobs returns an error for a setting of spec that neither its technique at p nor any device
 // of d's kind accepts. It lays nothing out.
-func CheckKnobs(d device.Device, techniques []rnn.Technique, p results.Point, spec grid.Spec) error {
+func CheckKnobs(d device.Device, techniques []rnn.Technique, p record.Point, spec grid.Spec) error {
 	l, err := settle(techniques, p, spec, launches(d))
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func CheckKnobs(d device.Device, techniques []rnn.Technique, p results.Point, sp
 // settle finds the problem, the technique and the settings of its knobs. The device's knobs depend
 // on the schedule, so the technique takes its own settings first and the others become rest.
 // launched says that the device launches operations, which may change defaults.
-func settle(techniques []rnn.Technique, p results.Point, spec grid.Spec, launched bool) (*Layout, error) {
+func settle(techniques []rnn.Technique, p record.Point, spec grid.Spec, launched bool) (*Layout, error) {
 	l := &Layout{Point: p, Spec: spec, Knobs: maps.Clone(spec.Knobs)}
 	if l.Knobs == nil {
 		l.Knobs = knob.Params{}
@@ -197,7 +197,7 @@ func settle(techniques []rnn.Technique, p results.Point, spec grid.Spec, launche
 			}
 			l.Knobs["streams"] = p.Streams
 		} else if p.Streams > 1 {
-			l.refuse(results.ReasonStreams, fmt.Sprintf("%s runs on one stream, not %d", spec.Name, p.Streams))
+			l.refuse(record.ReasonStreams, fmt.Sprintf("%s runs on one stream, not %d", spec.Name, p.Streams))
 			return l, nil
 		}
 	}
@@ -248,7 +248,7 @@ func (l *Layout) Settings() knob.Params {
 
 // Key is the key of the record that l gets when it is measured on the device with that key.
 func (l *Layout) Key(device string) string {
-	r := results.Record{Point: l.Point, Device: device, Impl: results.Impl{Name: l.Spec.Name, Knobs: l.Settings(), Choice: l.Spec.Choice}}
+	r := record.Record{Point: l.Point, Device: device, Impl: record.Impl{Name: l.Spec.Name, Knobs: l.Settings(), Choice: l.Spec.Choice}}
 	return r.Key()
 }
 
@@ -292,7 +292,7 @@ func (l *Layout) stepwise() bool {
 // a device with memory of its own; 0 is no limit.
 func (l *Layout) Fit(limit int64) {
 	decline := func(what string, need, most int64) {
-		l.refuse(results.ReasonMemory, fmt.Sprintf("needs %s%s, but only %s may be used", quantity.Bytes(float64(need)), what, quantity.Bytes(float64(most))))
+		l.refuse(record.ReasonMemory, fmt.Sprintf("needs %s%s, but only %s may be used", quantity.Bytes(float64(need)), what, quantity.Bytes(float64(most))))
 	}
 	switch {
 	case l.Reason != "":
@@ -324,7 +324,7 @@ func (l *Layout) mostLaid(limit int64) int64 {
 func Free(d device.Info) int64 { return d.Memory / 10 * 9 }
 
 // Problem turns a point into a problem. The error names the word or size that is wrong.
-func Problem(p results.Point) (rnn.Problem, error) {
+func Problem(p record.Point) (rnn.Problem, error) {
 	var cells []string
 	for _, c := range cell.All() {
 		cells = append(cells, c.Name)

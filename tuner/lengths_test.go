@@ -7,7 +7,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -19,7 +19,7 @@ import (
 func TestStepsOfLengths(t *testing.T) {
 	p := small()
 	p.Batch, p.Steps = 9, 40
-	for _, l := range []results.SequenceLengths{"", "uniform:50%", "uniform:75%@7", "uniform:99%@3", "4*1+3*5+2*40"} {
+	for _, l := range []record.SequenceLengths{"", "uniform:50%", "uniform:75%@7", "uniform:99%@3", "4*1+3*5+2*40"} {
 		p.Lengths = l
 		problem, err := tuner.Problem(p)
 		if err != nil {
@@ -33,7 +33,7 @@ func TestStepsOfLengths(t *testing.T) {
 
 // TestLengthsFloor: floors count the bytes of existing steps only. Shrinking batches take more launches.
 func TestLengthsFloor(t *testing.T) {
-	for name, p := range map[string]results.Point{
+	for name, p := range map[string]record.Point{
 		"persistent": {Cell: "lstm", Pass: "train", Input: 256, Hidden: 256, Layers: 1, Batch: 512, Steps: 100, Precision: "fp32"},
 		"scan":       {Cell: "mingru", Pass: "train", Input: 128, Hidden: 128, Layers: 2, Batch: 512, Steps: 64, Precision: "fp32"},
 	} {
@@ -61,7 +61,7 @@ func TestSweepLengths(t *testing.T) {
 		full.Cell, full.Pass, full.Batch, full.Steps, full.Hidden = "lstm", "train", 5, 40, 16
 		half := full
 		half.Lengths = "2*10+20+2*40" // 120 of 200 steps
-		recs, err := sweep(t, s, context.Background(), []results.Point{full, half}, specs(t, "naive", "cudnnstyle", "persistent", "scc"))
+		recs, err := sweep(t, s, context.Background(), []record.Point{full, half}, specs(t, "naive", "cudnnstyle", "persistent", "scc"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,9 +70,9 @@ func TestSweepLengths(t *testing.T) {
 		}
 		for i, r := range recs[4:] {
 			switch v := r.Verify; {
-			case r.Status != results.OK:
+			case r.Status != record.OK:
 				t.Errorf("%v %s: %s", r.Point, r.Impl.Label, *r.Reason)
-			case !v.OK || v.Sequences != 5 || (budget < 1e6) != slices.Contains(r.Warnings, results.WarnPart):
+			case !v.OK || v.Sequences != 5 || (budget < 1e6) != slices.Contains(r.Warnings, record.WarnPart):
 				t.Errorf("%v %s: %+v, warnings %v", r.Point, r.Impl.Label, v, r.Warnings)
 			}
 			if want := recs[i].Work.Flops * 3 / 5; r.Work.Flops != want {
@@ -80,8 +80,8 @@ func TestSweepLengths(t *testing.T) {
 			}
 		}
 		s.Emit, s.Techniques = nil, []rnn.Technique{unpacked{impl.Lookup("naive")}}
-		recs, err = sweep(t, s, context.Background(), []results.Point{half}, []grid.Spec{{Name: "naive", Label: "naive"}})
-		if err != nil || len(recs) != 1 || recs[0].Status != results.Skipped || *recs[0].ReasonCode != results.ReasonLengths {
+		recs, err = sweep(t, s, context.Background(), []record.Point{half}, []grid.Spec{{Name: "naive", Label: "naive"}})
+		if err != nil || len(recs) != 1 || recs[0].Status != record.Skipped || *recs[0].ReasonCode != record.ReasonLengths {
 			t.Errorf("what declines lengths: %v %v", recs, err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner"
@@ -33,12 +33,12 @@ func TestSweepDeclinesLongSchedules(t *testing.T) {
 		for _, tech := range impl.All() {
 			s.Techniques = append(s.Techniques, counting{tech, &most})
 		}
-		recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, name))
+		recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := recs[0]; r.Status != results.Skipped || *r.ReasonCode != results.ReasonMemory {
-			t.Errorf("%s: %s, want %s", name, r.Status, results.ReasonMemory)
+		if r := recs[0]; r.Status != record.Skipped || *r.ReasonCode != record.ReasonMemory {
+			t.Errorf("%s: %s, want %s", name, r.Status, record.ReasonMemory)
 		}
 		if most == p.Steps {
 			t.Errorf("%s: all %d steps were laid out", name, most)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/grid"
 )
 
@@ -38,12 +38,12 @@ func (c *candidate) retry(err error) bool {
 // readyOrRetry calls ready, once more if c lost its worker meanwhile.
 func (s *Sweep) readyOrRetry(c *candidate, check *verification) {
 	s.ready(c, check)
-	if code := c.record.ReasonCode; code != nil && *code == results.ReasonLost && !c.retried {
+	if code := c.record.ReasonCode; code != nil && *code == record.ReasonLost && !c.retried {
 		c.retried = true
-		c.record.Status, c.record.ReasonCode, c.record.Reason = results.OK, nil, nil
+		c.record.Status, c.record.ReasonCode, c.record.Reason = record.OK, nil, nil
 		s.ready(c, check)
 	}
-	if c.record.Status == results.OK {
+	if c.record.Status == record.OK {
 		s.starts = 0
 	}
 }
@@ -53,12 +53,12 @@ func (s *Sweep) lose(c *candidate, err error) {
 	if errors.Is(err, device.ErrStart) {
 		s.starts++
 	}
-	c.decline(results.Failed, results.ReasonLost, err.Error())
+	c.decline(record.Failed, record.ReasonLost, err.Error())
 }
 
 // lostCandidate returns a candidate that cannot be laid out because the worker is lost.
 func (s *Sweep) lostCandidate(l *Layout, spec grid.Spec, err error) *candidate {
-	l.refuse(results.ReasonLost, err.Error())
+	l.refuse(record.ReasonLost, err.Error())
 	c := s.enter(l, spec)
 	s.lose(c, err)
 	return c

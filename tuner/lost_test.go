@@ -13,7 +13,7 @@ import (
 	"rnnbench/device/worker"
 	"rnnbench/impl/cudnnstyle"
 	"rnnbench/impl/naive"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -66,7 +66,7 @@ func itself() *exec.Cmd {
 // TestKilledWorker kills the worker once or twice at the same candidate. After the first time the
 // candidate runs again; after the second it becomes a record with the reason.
 func TestKilledWorker(t *testing.T) {
-	for kills, want := range map[int]results.Status{1: results.OK, 2: results.Failed} {
+	for kills, want := range map[int]record.Status{1: record.OK, 2: record.Failed} {
 		d, err := worker.Open(worker.Options{Device: "cpu", Command: itself})
 		if err != nil {
 			t.Fatal(err)
@@ -75,17 +75,17 @@ func TestKilledWorker(t *testing.T) {
 		victim := &victim{d, killed, kills}
 		s := &tuner.Sweep{Device: victim, Settings: quick(), Techniques: []rnn.Technique{naive.Technique{}, clumsy{naive.Technique{}, killed}}}
 		specs := []grid.Spec{{Name: "naive", Label: "naive"}, {Name: killed, Label: killed}}
-		recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs)
+		recs, err := sweep(t, s, context.Background(), []record.Point{small()}, specs)
 		if err != nil || len(recs) != 2 {
 			t.Fatalf("%d kills: %d records, %v", kills, len(recs), err)
 		}
 		for _, r := range recs {
 			switch {
-			case r.Impl.Label == "naive" || want == results.OK:
-				if r.Status != results.OK || r.Stats.N != 6 {
+			case r.Impl.Label == "naive" || want == record.OK:
+				if r.Status != record.OK || r.Stats.N != 6 {
 					t.Errorf("%d kills: %s is %s", kills, r.Impl.Label, r.Status)
 				}
-			case r.Status != want || *r.ReasonCode != results.ReasonLost || !r.Passing():
+			case r.Status != want || *r.ReasonCode != record.ReasonLost || !r.Passing():
 				t.Errorf("%d kills: %s is %s (%s)", kills, r.Impl.Label, r.Status, *r.ReasonCode)
 			}
 		}
@@ -110,7 +110,7 @@ func TestLostAtStart(t *testing.T) {
 		if err := d.Provoke(killed, time.Minute); err == nil {
 			t.Fatal("the worker lives")
 		}
-		var points []results.Point
+		var points []record.Point
 		for i := range 4 {
 			p := small()
 			p.Hidden += i
@@ -126,7 +126,7 @@ func TestLostAtStart(t *testing.T) {
 		}
 		bad := 0
 		for _, r := range recs {
-			if r.ReasonCode != nil && *r.ReasonCode == results.ReasonLost && r.Status == results.Failed {
+			if r.ReasonCode != nil && *r.ReasonCode == record.ReasonLost && r.Status == record.Failed {
 				bad++
 			}
 		}
@@ -145,7 +145,7 @@ func TestLostByAPeer(t *testing.T) {
 		for _, c := range []struct {
 			others []rnn.Technique
 			method string
-		}{{[]rnn.Technique{cudnnstyle.Technique{}}, results.VerifyPeer}, {nil, results.VerifyShorter}} {
+		}{{[]rnn.Technique{cudnnstyle.Technique{}}, record.VerifyPeer}, {nil, record.VerifyShorter}} {
 			d, err := worker.Open(worker.Options{Device: "cpu", Command: itself})
 			if err != nil {
 				t.Fatal(err)
@@ -153,12 +153,12 @@ func TestLostByAPeer(t *testing.T) {
 			defer d.Close()
 			all := append([]rnn.Technique{naive.Technique{}, clumsy{cudnnstyle.Technique{}, mishap}}, c.others...)
 			s := once(&tuner.Sweep{Device: &victim{d, mishap, 1}, Techniques: all})
-			recs, err := sweep(t, s, context.Background(), []results.Point{long(cell.GRU, "train")}, specs(t, "naive"))
+			recs, err := sweep(t, s, context.Background(), []record.Point{long(cell.GRU, "train")}, specs(t, "naive"))
 			if err != nil || len(recs) != 1 {
 				t.Fatalf("%s: %d records, %v", mishap, len(recs), err)
 			}
 			r := recs[0]
-			if r.Status != results.OK {
+			if r.Status != record.OK {
 				t.Errorf("%s, %d others: %s: %s", mishap, len(c.others), r.Status, *r.Reason)
 			} else if r.Verify.Method != c.method {
 				t.Errorf("%s, %d others: checked by %s, not %s", mishap, len(c.others), r.Verify.Method, c.method)

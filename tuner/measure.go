@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner/config"
 )
@@ -23,7 +23,7 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 	}
 	var live []*candidate
 	for _, c := range all {
-		if c.record.Status != results.OK {
+		if c.record.Status != record.OK {
 			if err := s.emit(c); err != nil {
 				return err
 			}
@@ -33,7 +33,7 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 	}
 	before := s.Around.Read()
 	stop := s.rounds(ctx, live, rng)
-	disturbance := s.Around.Since(before, results.OnGPU(s.Device.Info().Key))
+	disturbance := s.Around.Since(before, record.OnGPU(s.Device.Info().Key))
 	if stop == stopInterrupted || cancelled(ctx) {
 		return ended(ctx)
 	}
@@ -46,7 +46,7 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 		if stop == stopBudget || s.Settings.Energy { // its latest run may have been any
 			reviewLast(s, c)
 		}
-		if c.record.Status == results.OK {
+		if c.record.Status == record.OK {
 			if s.summarize(c, stop); stop != stopBudget && c.sated(s.Settings.PointTimeout) {
 				c.record.Stats.Stop = stopTimeout
 			}
@@ -108,7 +108,7 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 		lap(&cost.Verify)
 		if v := c.record.Verify; !v.OK {
 			c.close()
-			c.decline(results.Incorrect, results.ReasonMismatch, mismatch(v))
+			c.decline(record.Incorrect, record.ReasonMismatch, mismatch(v))
 			return
 		}
 		if err := c.watchOver(check, s.Settings.Rounds); err != nil {
@@ -116,7 +116,7 @@ func (s *Sweep) ready(c *candidate, check *verification) {
 			return
 		}
 	} else {
-		c.warn(results.WarnUnverified)
+		c.warn(record.WarnUnverified)
 	}
 	s.watch(Event{Phase: Warming, Point: c.record.Point, Label: c.Spec.Label})
 	if err := warm(s, c); err != nil {
@@ -204,7 +204,7 @@ func (c *candidate) load(d device.Device) error {
 		return err
 	}
 	if i, ok := d.(device.Interpreter); ok && c.record.Rival == nil && len(i.Interpreted(c.Schedule)) > 0 {
-		c.warn(results.WarnInterpreted)
+		c.warn(record.WarnInterpreted)
 	}
 	return c.prog.Prepare()
 }
@@ -214,22 +214,22 @@ func (s *Sweep) fail(c *candidate, err error) {
 	c.close()
 	switch {
 	case errors.Is(err, schedule.ErrUnsupported):
-		c.decline(results.Skipped, ReasonOf(err, results.ReasonResource), err.Error())
+		c.decline(record.Skipped, ReasonOf(err, record.ReasonResource), err.Error())
 	case c.record.Rival != nil:
 		c.failGuest(err)
 	case lost(err):
 		s.lose(c, err)
 	case errors.Is(err, device.ErrHang):
-		c.decline(results.Timeout, results.ReasonHang, err.Error())
+		c.decline(record.Timeout, record.ReasonHang, err.Error())
 	case errors.Is(err, device.ErrFault) && s.Device.Info().Name == "cpu":
-		c.decline(results.Failed, results.ReasonPanic, err.Error())
+		c.decline(record.Failed, record.ReasonPanic, err.Error())
 	case errors.Is(err, device.ErrFault):
-		c.decline(results.Failed, results.ReasonCUDA, err.Error())
+		c.decline(record.Failed, record.ReasonCUDA, err.Error())
 	case errors.Is(err, device.ErrMemory):
-		c.decline(results.Failed, results.ReasonOOM, err.Error())
+		c.decline(record.Failed, record.ReasonOOM, err.Error())
 		s.backstop.add(c)
 	default:
-		c.decline(results.Failed, results.ReasonError, err.Error())
+		c.decline(record.Failed, record.ReasonError, err.Error())
 	}
 }
 
@@ -269,7 +269,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 			if ctx.Err() != nil {
 				return interrupted(ctx, round)
 			}
-			if c := live[i]; c.record.Status == results.OK && !c.sated(s.Settings.PointTimeout) {
+			if c := live[i]; c.record.Status == record.OK && !c.sated(s.Settings.PointTimeout) {
 				s.watch(Event{Phase: Measuring, Point: c.record.Point, Label: c.Spec.Label, Round: round, Rounds: s.Settings.Rounds})
 				s.take(c, len(live) > 1, last)
 			}
@@ -277,16 +277,16 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 		done := round + 1
 		widest, known := 0.0, true
 		for _, c := range live {
-			if c.record.Status != results.OK || c.sated(s.Settings.PointTimeout) { // it will have no more samples
+			if c.record.Status != record.OK || c.sated(s.Settings.PointTimeout) { // it will have no more samples
 				continue
 			}
-			st, _ := results.Summarize(c.samples.Wall, 0)
+			st, _ := record.Summarize(c.samples.Wall, 0)
 			w, ok := st.HalfWidth()
 			widest, known = max(widest, w), known && ok
 		}
 		widths = append(widths, widest)
 		switch {
-		case !slices.ContainsFunc(live, func(c *candidate) bool { return c.record.Status == results.OK && !c.sated(s.Settings.PointTimeout) }):
+		case !slices.ContainsFunc(live, func(c *candidate) bool { return c.record.Status == record.OK && !c.sated(s.Settings.PointTimeout) }):
 			return stopTimeout
 		case done < s.Settings.Rounds:
 		case s.Settings.Until == config.UntilClear:
@@ -352,15 +352,15 @@ func (s *Sweep) summarize(c *candidate, stop string) {
 	}
 	r.Samples = &c.samples
 	if len(c.called.Wall) > 0 {
-		r.Latency = results.NewLatency(c.called.Wall, c.called.Run)
+		r.Latency = record.NewLatency(c.called.Wall, c.called.Run)
 	}
-	stats, warnings := results.Summarize(c.samples.Wall, s.Settings.TargetCI)
+	stats, warnings := record.Summarize(c.samples.Wall, s.Settings.TargetCI)
 	stats.Stop = stop
 	r.Stats = &stats
 	for _, w := range warnings {
 		c.warn(w)
 	}
-	r.Rate = &results.Rate{Flops: float64(r.Work.Flops) / stats.Median, Bytes: float64(r.Work.Bytes) / stats.Median}
+	r.Rate = &record.Rate{Flops: float64(r.Work.Flops) / stats.Median, Bytes: float64(r.Work.Bytes) / stats.Median}
 	r.Rate.SetPeak(Peak(s.Limits, r.Device, r.Point.Precision))
 	r.Floor = floorOf(c.floor, stats.Median)
 }

@@ -8,7 +8,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
@@ -84,7 +84,7 @@ func TestNeed(t *testing.T) {
 		{"qrnn train H=256 B=2 T=100 L=1 I=256 O=50 fp32", []string{"naive"}},
 	} {
 		t.Run(c.point, func(t *testing.T) {
-			var p results.Point
+			var p record.Point
 			if _, err := fmt.Sscanf(c.point, "%s %s H=%d B=%d T=%d L=%d I=%d O=%d %s", &p.Cell, &p.Pass, &p.Hidden, &p.Batch, &p.Steps, &p.Layers, &p.Input, &p.Output, &p.Precision); err != nil {
 				t.Fatal(err)
 			}
@@ -101,12 +101,12 @@ func TestNeed(t *testing.T) {
 			var base runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&base)
-			recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, c.techniques...))
+			recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, c.techniques...))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, r := range recs {
-				if r.Status != results.OK {
+				if r.Status != record.OK {
 					t.Fatalf("%s: %s, %s", r.Impl.Label, r.Status, *r.Reason)
 				}
 			}

@@ -13,7 +13,7 @@ import (
 	"rnnbench/device/cpu"
 	"rnnbench/device/worker"
 	"rnnbench/impl/naive"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -117,7 +117,7 @@ func mishaps(t *testing.T, name, crash string, command func() *exec.Cmd, patienc
 	all := []grid.Spec{{Name: "naive", Label: "first"}, {Name: spin.Name(), Label: "spin"}, {Name: fault.Name(), Label: "fault"}, {Name: "naive", Label: "last"}}
 	later := small()
 	later.Hidden++
-	recs, err := sweep(t, s, context.Background(), []results.Point{small(), later}, all)
+	recs, err := sweep(t, s, context.Background(), []record.Point{small(), later}, all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,12 +125,12 @@ func mishaps(t *testing.T, name, crash string, command func() *exec.Cmd, patienc
 		t.Fatalf("%d records, want 8", len(recs))
 	}
 	for _, r := range recs {
-		status, code := results.OK, ""
+		status, code := record.OK, ""
 		switch r.Impl.Label {
 		case "spin":
-			status, code = results.Timeout, results.ReasonHang
+			status, code = record.Timeout, record.ReasonHang
 		case "fault":
-			status, code = results.Failed, crash
+			status, code = record.Failed, crash
 		}
 		have := ""
 		if r.ReasonCode != nil {
@@ -140,14 +140,14 @@ func mishaps(t *testing.T, name, crash string, command func() *exec.Cmd, patienc
 		if r.Status != status || have != code {
 			t.Errorf("%v %s is %s (%s), want %s (%s)", r.Point, r.Impl.Label, r.Status, have, status, code)
 		}
-		if status == results.OK && r.Stats.N != 6 {
+		if status == record.OK && r.Stats.N != 6 {
 			t.Errorf("%v %s has %d samples", r.Point, r.Impl.Label, r.Stats.N)
 		}
 	}
 }
 
 func TestMishaps(t *testing.T) {
-	mishaps(t, "cpu", results.ReasonPanic, func() *exec.Cmd {
+	mishaps(t, "cpu", record.ReasonPanic, func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), asWorker+"=1")
 		return cmd
@@ -160,5 +160,5 @@ func TestGPUMishaps(t *testing.T) {
 	if path == "" {
 		t.Skip("RNNBENCH_CUDA does not name the worker")
 	}
-	mishaps(t, "cuda:0", results.ReasonCUDA, func() *exec.Cmd { return exec.Command(path) }, 5*time.Second)
+	mishaps(t, "cuda:0", record.ReasonCUDA, func() *exec.Cmd { return exec.Command(path) }, 5*time.Second)
 }

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -58,7 +58,7 @@ const (
 // settings are to run.
 func (t *Tune) outlook(keep string) *outlook {
 	model, ok := t.Device.(device.Predictor)
-	if !ok || t.Search.Strategy != "racing" || t.Objective == results.OfEnergy { // the model is of time
+	if !ok || t.Search.Strategy != "racing" || t.Objective == record.OfEnergy { // the model is of time
 		return nil
 	}
 	o := &outlook{model: model, tune: t, keep: keep, bestOf: map[string]float64{}, alone: map[string]*contender{}}
@@ -255,7 +255,7 @@ func (o *outlook) expect(c *contender, l *Layout) error {
 		}
 	}
 	if errors.Is(err, schedule.ErrUnsupported) {
-		c.layout.refuse(ReasonOf(err, results.ReasonResource), err.Error())
+		c.layout.refuse(ReasonOf(err, record.ReasonResource), err.Error())
 		return nil
 	}
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
@@ -42,7 +42,7 @@ func byOperations(s *schedule.Schedule, _ knob.Params) (float64, error) {
 	return math.Pow(float64(len(s.Nodes)), 3), nil
 }
 
-func foretold(t *testing.T, expect func(*schedule.Schedule, knob.Params) (float64, error)) (*tuner.Tune, *prophet, map[string]*results.Record) {
+func foretold(t *testing.T, expect func(*schedule.Schedule, knob.Params) (float64, error)) (*tuner.Tune, *prophet, map[string]*record.Record) {
 	p := &prophet{Device: open(t), expect: expect}
 	u, kept := tune(t, p.Device)
 	u.Device = p
@@ -53,7 +53,7 @@ func foretold(t *testing.T, expect func(*schedule.Schedule, knob.Params) (float6
 // technique runs whatever its prediction.
 func TestPredictionDrops(t *testing.T) {
 	u, p, kept := foretold(t, byOperations)
-	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle"), results.Impl{})
+	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle"), record.Impl{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,10 +93,10 @@ func TestPredictionDrops(t *testing.T) {
 // TestPredictionOfTheIncumbent: the earlier winner runs too, even if predicted to be far behind.
 func TestPredictionOfTheIncumbent(t *testing.T) {
 	u, _, kept := foretold(t, byOperations)
-	if _, err := u.Tune(t.Context(), small(), specs(t, "cudnnstyle"), results.Impl{}); err != nil {
+	if _, err := u.Tune(t.Context(), small(), specs(t, "cudnnstyle"), record.Impl{}); err != nil {
 		t.Fatal(err)
 	}
-	incumbent := results.Impl{Name: "cudnnstyle", Knobs: knob.Params{"fused": 0}}
+	incumbent := record.Impl{Name: "cudnnstyle", Knobs: knob.Params{"fused": 0}}
 	l, err := tuner.LayOut(u.Device, u.Techniques, small(), grid.Spec{Name: incumbent.Name, Knobs: incumbent.Knobs})
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestCandidatesByEffort(t *testing.T) {
 func TestPredictionFails(t *testing.T) {
 	broken := errors.New("the model is broken")
 	u, _, _ := foretold(t, func(*schedule.Schedule, knob.Params) (float64, error) { return 0, broken })
-	_, err := u.Tune(t.Context(), small(), specs(t, "naive"), results.Impl{})
+	_, err := u.Tune(t.Context(), small(), specs(t, "naive"), record.Impl{})
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "cannot predict the time of naive") {
 		t.Errorf("a broken model: %v", err)
 	}
@@ -193,7 +193,7 @@ func TestPredictionFails(t *testing.T) {
 		}
 		return 1, nil
 	})
-	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle"), results.Impl{})
+	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle"), record.Impl{})
 	if err != nil || v.WinnerRecord() == nil {
 		t.Fatal(v, err)
 	}
@@ -201,7 +201,7 @@ func TestPredictionFails(t *testing.T) {
 	for _, r := range kept {
 		if r.Impl.Knobs["teams"] == 1 {
 			declined++
-			if r.Status != results.Skipped || *r.ReasonCode != results.ReasonResource || !strings.Contains(*r.Reason, "one team is not enough") {
+			if r.Status != record.Skipped || *r.ReasonCode != record.ReasonResource || !strings.Contains(*r.Reason, "one team is not enough") {
 				t.Errorf("%s: %s", r.Impl.Label, r.Status)
 			}
 		}
@@ -217,14 +217,14 @@ func TestPredictionFails(t *testing.T) {
 		}
 		return 1, nil
 	})
-	if _, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle"), results.Impl{}); err != nil {
+	if _, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle"), record.Impl{}); err != nil {
 		t.Fatal(err)
 	}
-	status := map[string]results.Status{}
+	status := map[string]record.Status{}
 	for _, r := range kept {
 		status[r.Impl.Label] = r.Status
 	}
-	if status["cudnnstyle"] != results.Skipped || status["cudnnstyle:teams=1"] != results.OK {
+	if status["cudnnstyle"] != record.Skipped || status["cudnnstyle:teams=1"] != record.OK {
 		t.Errorf("without its default: %v", status)
 	}
 }

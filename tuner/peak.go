@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Peak is the highest rate of arithmetic in a precision on the device with that key, in FLOP/s, and
@@ -19,12 +19,12 @@ func Peak(l device.Limits, key, precision string) (rate float64, source string) 
 		}
 		for _, r := range l.More {
 			if r.Name == own {
-				return r.Value, results.PeakProducts
+				return r.Value, record.PeakProducts
 			}
 		}
 	}
-	if l.FLOPS == 0 || unsure(device.LimitFLOPS) || precision != "fp32" && results.OnGPU(key) {
+	if l.FLOPS == 0 || unsure(device.LimitFLOPS) || precision != "fp32" && record.OnGPU(key) {
 		return 0, ""
 	}
-	return l.FLOPS, results.PeakMultiplyAdds
+	return l.FLOPS, record.PeakMultiplyAdds
 }

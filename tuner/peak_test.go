@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 )
 
@@ -19,12 +19,12 @@ func TestPeakOfPrecision(t *testing.T) {
 		peak           float64
 		source         string
 	}{
-		{"cuda-h200-132sm", "fp32", 60e12, results.PeakMultiplyAdds},
-		{"cuda-h200-132sm", "bf16", 787e12, results.PeakProducts},
+		{"cuda-h200-132sm", "fp32", 60e12, record.PeakMultiplyAdds},
+		{"cuda-h200-132sm", "bf16", 787e12, record.PeakProducts},
 		{"cuda-h200-132sm", "fp16", 0, ""},
-		{"cpu-xeon-2t", "bf16", 787e12, results.PeakProducts},
-		{"cpu-xeon-2t", "fp16", 60e12, results.PeakMultiplyAdds},
-		{"cpu-xeon-2t", "fp32", 60e12, results.PeakMultiplyAdds},
+		{"cpu-xeon-2t", "bf16", 787e12, record.PeakProducts},
+		{"cpu-xeon-2t", "fp16", 60e12, record.PeakMultiplyAdds},
+		{"cpu-xeon-2t", "fp32", 60e12, record.PeakMultiplyAdds},
 	} {
 		if peak, source := tuner.Peak(l, c.key, c.precision); peak != c.peak || source != c.source {
 			t.Errorf("%s on %s: %g from %q, want %g from %q", c.precision, c.key, peak, source, c.peak, c.source)

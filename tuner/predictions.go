@@ -2,13 +2,13 @@ package tuner
 
 import (
 	"rnnbench/model"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 )
 
 // WorkOf describes one step of a layer at a point for the model.
-func WorkOf(p results.Point) (model.Work, error) {
+func WorkOf(p record.Point) (model.Work, error) {
 	bytes := 4.0 // of a weight
 	if p.Precision == rnn.BF16.String() || p.Precision == rnn.FP16.String() {
 		bytes = 2
@@ -17,7 +17,7 @@ func WorkOf(p results.Point) (model.Work, error) {
 }
 
 // Predictions returns the predicted times on m of each variant at each point.
-func Predictions(m *model.Machine, variants []model.Variant, points []results.Point) ([]model.Prediction, error) {
+func Predictions(m *model.Machine, variants []model.Variant, points []record.Point) ([]model.Prediction, error) {
 	var list []model.Prediction
 	for _, v := range variants {
 		for _, at := range points {

@@ -3,7 +3,7 @@ package tuner
 import (
 	"math"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/search"
 	"rnnbench/tuner/wisdom"
 )
@@ -14,7 +14,7 @@ type Prior struct{ seen map[string][]sighting }
 
 // A sighting is the result of a candidate at one point.
 type sighting struct {
-	at     results.Point
+	at     record.Point
 	behind float64 // log of its time over the winner's
 	weight float64 // up to 1: low for few samples
 }
@@ -47,8 +47,8 @@ func (f *Prior) Add(v *Verdict) {
 }
 
 // Begun adds the samples that the candidates of a point had before it was interrupted.
-func (f *Prior) Begun(p results.Point, recs []*results.Record) {
-	var best *results.Record
+func (f *Prior) Begun(p record.Point, recs []*record.Record) {
+	var best *record.Record
 	for _, r := range recs {
 		if best == nil || search.Score(search.Samples(r)) < search.Score(search.Samples(best)) {
 			best = r
@@ -70,7 +70,7 @@ func (f *Prior) Begun(p results.Point, recs []*results.Record) {
 // Expect is the expected log of a candidate's time at p over the fastest one's, and its standard
 // deviation. It is the mean of the sightings, nearer ones weighted more, and of a guess that the
 // candidate is the fastest.
-func (f *Prior) Expect(p results.Point, label string) (behind, doubt float64) {
+func (f *Prior) Expect(p record.Point, label string) (behind, doubt float64) {
 	sum, weight := 0.0, reserve
 	for _, s := range f.seen[label] {
 		w := s.weight * math.Exp(-apart(p, s.at)/reach)
@@ -80,7 +80,7 @@ func (f *Prior) Expect(p results.Point, label string) (behind, doubt float64) {
 }
 
 // apart is the distance of two points in octaves. Each differing axis that is not a size adds one.
-func apart(p, q results.Point) float64 {
+func apart(p, q record.Point) float64 {
 	d := wisdom.Distance(p, q)
 	for _, differs := range []bool{
 		p.Cell != q.Cell, p.Pass != q.Pass, p.Precision != q.Precision, p.OneHot != q.OneHot, (p.Output > 0) != (q.Output > 0),

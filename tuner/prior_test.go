@@ -4,16 +4,16 @@ import (
 	"math"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/search"
 )
 
 func TestFormRemembersByDistance(t *testing.T) {
-	rec := func(label string) *results.Record {
-		return &results.Record{Impl: results.Impl{Label: label}, Status: results.OK}
+	rec := func(label string) *record.Record {
+		return &record.Record{Impl: record.Impl{Label: label}, Status: record.OK}
 	}
-	at := results.Point{Cell: "lstm", Pass: "forward", Hidden: 64, Input: 64, Batch: 4, Steps: 16, Layers: 1, Precision: "fp32"}
+	at := record.Point{Cell: "lstm", Pass: "forward", Hidden: 64, Input: 64, Batch: 4, Steps: 16, Layers: 1, Precision: "fp32"}
 	twice := make([]float64, 24)
 	once := make([]float64, 24)
 	for i := range once {
@@ -23,7 +23,7 @@ func TestFormRemembersByDistance(t *testing.T) {
 	if behind, doubt := prior.Expect(at, "slow"); behind != 0 || doubt <= 0 {
 		t.Errorf("of nothing: %v ± %v", behind, doubt)
 	}
-	prior.Add(&tuner.Verdict{Point: at, Records: []*results.Record{rec("fast"), rec("slow"), rec("hardly"), nil}, Result: &search.Result{
+	prior.Add(&tuner.Verdict{Point: at, Records: []*record.Record{rec("fast"), rec("slow"), rec("hardly"), nil}, Result: &search.Result{
 		Winner: 0, Samples: [][]float64{once, twice, twice[:1], nil}, Left: []search.Reason{search.Finished, search.Slower, search.Slower, search.Unlikely},
 	}})
 	prior.Add(&tuner.Verdict{Result: &search.Result{Winner: -1}})
@@ -32,7 +32,7 @@ func TestFormRemembersByDistance(t *testing.T) {
 	far := at
 	far.Hidden, far.Input = 1024, 1024
 	last, lastDoubt := math.Ln2, 0.0
-	for _, p := range []results.Point{at, other, far} {
+	for _, p := range []record.Point{at, other, far} {
 		if behind, _ := prior.Expect(p, "fast"); behind != 0 {
 			t.Errorf("the winner is expected to take %v longer", behind)
 		}

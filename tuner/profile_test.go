@@ -10,7 +10,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner/config"
@@ -55,7 +55,7 @@ func TestNewProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	l, err := LayOut(d, impl.All(), results.Point{Cell: "gru", Pass: "train", Hidden: 16, Input: 16, Batch: 2, Steps: 3, Layers: 1, Precision: "fp32"}, grid.Spec{Name: "cudnnstyle", Label: "cudnnstyle"})
+	l, err := LayOut(d, impl.All(), record.Point{Cell: "gru", Pass: "train", Hidden: 16, Input: 16, Batch: 2, Steps: 3, Layers: 1, Precision: "fp32"}, grid.Spec{Name: "cudnnstyle", Label: "cudnnstyle"})
 	if err != nil || l.Reason != "" {
 		t.Fatal(err, l.Reason)
 	}

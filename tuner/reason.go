@@ -3,7 +3,7 @@ package tuner
 import (
 	"errors"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/schedule"
 )
 
@@ -13,10 +13,10 @@ func ReasonOf(err error, otherwise string) string {
 		fault error
 		code  string
 	}{
-		{schedule.ErrKnob, results.ReasonKnob}, {schedule.ErrCell, results.ReasonCell}, {schedule.ErrInput, results.ReasonInput},
-		{schedule.ErrHistory, results.ReasonHistory}, {schedule.ErrHeads, results.ReasonHeads}, {schedule.ErrProjection, results.ReasonProjection}, {schedule.ErrCalls, results.ReasonCalls}, {schedule.ErrPrecision, results.ReasonPrecision},
-		{schedule.ErrDevice, results.ReasonDevice}, {schedule.ErrLibrary, results.ReasonLibrary},
-		{schedule.ErrDirection, results.ReasonDirection}, {schedule.ErrLengths, results.ReasonLengths}, {schedule.ErrResets, results.ReasonResets},
+		{schedule.ErrKnob, record.ReasonKnob}, {schedule.ErrCell, record.ReasonCell}, {schedule.ErrInput, record.ReasonInput},
+		{schedule.ErrHistory, record.ReasonHistory}, {schedule.ErrHeads, record.ReasonHeads}, {schedule.ErrProjection, record.ReasonProjection}, {schedule.ErrCalls, record.ReasonCalls}, {schedule.ErrPrecision, record.ReasonPrecision},
+		{schedule.ErrDevice, record.ReasonDevice}, {schedule.ErrLibrary, record.ReasonLibrary},
+		{schedule.ErrDirection, record.ReasonDirection}, {schedule.ErrLengths, record.ReasonLengths}, {schedule.ErrResets, record.ReasonResets},
 	} {
 		if errors.Is(err, r.fault) {
 			return r.code

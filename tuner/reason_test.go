@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
 )
@@ -20,22 +20,22 @@ func TestReasonCodes(t *testing.T) {
 	half := small()
 	half.Precision = "fp16"
 	for _, c := range []struct {
-		point      results.Point
+		point      record.Point
 		impl, code string
 	}{
-		{lstm, "scan", results.ReasonCell},
-		{history, "naive", results.ReasonHistory},
-		{streams, "naive", results.ReasonStreams},
-		{hot, "cudnn", results.ReasonInput},
-		{window, "naive", results.ReasonInput},
-		{half, "naive", results.ReasonPrecision},
+		{lstm, "scan", record.ReasonCell},
+		{history, "naive", record.ReasonHistory},
+		{streams, "naive", record.ReasonStreams},
+		{hot, "cudnn", record.ReasonInput},
+		{window, "naive", record.ReasonInput},
+		{half, "naive", record.ReasonPrecision},
 	} {
 		s := &tuner.Sweep{Device: open(t), Settings: quick()}
-		recs, err := sweep(t, s, context.Background(), []results.Point{c.point}, specs(t, c.impl))
+		recs, err := sweep(t, s, context.Background(), []record.Point{c.point}, specs(t, c.impl))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := recs[0]; r.Status != results.Skipped || *r.ReasonCode != c.code {
+		if r := recs[0]; r.Status != record.Skipped || *r.ReasonCode != c.code {
 			t.Errorf("%v %s: %s %v, want %s", c.point, c.impl, r.Status, r.Reason, c.code)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 )
 
@@ -94,13 +94,13 @@ func attempt(s *Sweep, c *candidate, f func() error) error {
 // review checks the answer of the latest sample. fresh says that the check is required. Where time is
 // left, it checks single runs too.
 func review(s *Sweep, c *candidate, fresh bool) {
-	if c.again.check == nil || c.record.Status != results.OK {
+	if c.again.check == nil || c.record.Status != record.OK {
 		return
 	}
 	if fresh {
 		reviewOnce(s, c)
 	}
-	for i := 0; i < mostRechecks && c.record.Status == results.OK && c.affords(s.Settings.Idle()); i++ {
+	for i := 0; i < mostRechecks && c.record.Status == record.OK && c.affords(s.Settings.Idle()); i++ {
 		start := time.Now()
 		if i > 0 || fresh {
 			if _, err := c.prog.Run(1); err != nil {
@@ -138,7 +138,7 @@ func reviewOnce(s *Sweep, c *candidate) {
 		s.fail(c, err)
 	case !v.OK:
 		c.close()
-		c.decline(results.Incorrect, results.ReasonMismatch, "it was right before it was timed, but wrong afterwards: "+mismatch(v))
+		c.decline(record.Incorrect, record.ReasonMismatch, "it was right before it was timed, but wrong afterwards: "+mismatch(v))
 	default:
 		c.record.Verify = was
 	}
@@ -164,7 +164,7 @@ func attemptReview(s *Sweep, c *candidate) error {
 			return err
 		}
 		dev.Tolerance *= 2 // both answers may be off
-		v.note(c, dev, got, results.Verify{Method: results.VerifyPeer, Steps: v.problem.Steps, Share: 1, Peer: label})
+		v.note(c, dev, got, record.Verify{Method: record.VerifyPeer, Steps: v.problem.Steps, Share: 1, Peer: label})
 		if dev.OK() {
 			return nil
 		}
@@ -217,14 +217,14 @@ func (v *verification) turnedKinks(s *Sweep, c *candidate) error {
 	if err != nil || !dev.OK() {
 		return err
 	}
-	v.note(c, dev, got, results.Verify{Method: results.VerifyStepwise, Steps: covered.Steps, Share: covered.Share, Kinks: counted(covered.Kinks)})
+	v.note(c, dev, got, record.Verify{Method: record.VerifyStepwise, Steps: covered.Steps, Share: covered.Share, Kinks: counted(covered.Kinks)})
 	return nil
 }
 
 // reviewLast checks the answer of a candidate that takes no more samples. If no sample had inputs of
 // its own, one more run back to back has.
 func reviewLast(s *Sweep, c *candidate) {
-	if c.again.check == nil || c.record.Status != results.OK || c.prog == nil {
+	if c.again.check == nil || c.record.Status != record.OK || c.prog == nil {
 		return
 	}
 	if c.again.turns == 0 && c.Problem.Calls == 0 {

@@ -9,7 +9,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
@@ -94,12 +94,12 @@ var faults = map[string]func(p *tiringProgram, n int) mistake{
 }
 
 // recheckedPoints are points with and without sequences of equal length, and with one sequence.
-func recheckedPoints() []results.Point {
+func recheckedPoints() []record.Point {
 	ragged, one, served := small(), small(), served()
 	ragged.Batch, ragged.Lengths = 3, "2+4+5"
 	one.Batch, one.Pass = 1, "forward"
 	served.Steps = 1
-	return []results.Point{small(), ragged, one, served}
+	return []record.Point{small(), ragged, one, served}
 }
 
 // TestFaultsAfterTheCheck: an answer that is right when it is checked and wrong when it is timed is
@@ -119,12 +119,12 @@ func TestFaultsAfterTheCheck(t *testing.T) {
 					continue
 				}
 				tuner.SetClock(s, ticking(100*time.Microsecond))
-				recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "naive", "cudnnstyle"))
+				recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, "naive", "cudnnstyle"))
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, r := range recs {
-					if r.Status != results.Incorrect || r.Stats != nil || !strings.Contains(*r.Reason, "differs from the reference") {
+					if r.Status != record.Incorrect || r.Stats != nil || !strings.Contains(*r.Reason, "differs from the reference") {
 						t.Errorf("%s: %s of %v: %s is %s: %v", name, mode, p, r.Impl.Label, r.Status, r.Reason)
 					}
 				}
@@ -134,12 +134,12 @@ func TestFaultsAfterTheCheck(t *testing.T) {
 			}
 			u, kept := tune(t, d)
 			tuner.SetClock(&u.Sweep, ticking(100*time.Microsecond))
-			v, err := u.Tune(t.Context(), p, specs(t, "naive", "scc"), results.Impl{})
+			v, err := u.Tune(t.Context(), p, specs(t, "naive", "scc"), record.Impl{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, r := range kept {
-				if r.Status == results.OK {
+				if r.Status == record.OK {
 					t.Errorf("%s: tune: %s is ok: %+v, %+v", name, r.Impl.Label, r.Stats, r.Samples)
 				}
 			}
@@ -161,12 +161,12 @@ func TestFaultsOfLargeRuns(t *testing.T) {
 	for name, fault := range faults {
 		s := &tuner.Sweep{Device: tiring{open(t), fault}, Settings: quick()}
 		tuner.SetClock(s, ticking(100*time.Microsecond))
-		recs, err := sweep(t, s, context.Background(), []results.Point{long, forward}, specs(t, "naive", "persistent"))
+		recs, err := sweep(t, s, context.Background(), []record.Point{long, forward}, specs(t, "naive", "persistent"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range recs {
-			if r.Status != results.Incorrect || r.Verify.OK {
+			if r.Status != record.Incorrect || r.Verify.OK {
 				t.Errorf("%s: %s at %v is %s: %v", name, r.Impl.Label, r.Point, r.Status, r.Reason)
 			}
 		}
@@ -177,12 +177,12 @@ func TestFaultsOfLargeRuns(t *testing.T) {
 func TestFaultsThatAreNotTimed(t *testing.T) {
 	s := &tuner.Sweep{Device: tiring{open(t), faults["zeros of runs back to back"]}, Settings: quick()}
 	tuner.SetClock(s, ticking(60*time.Millisecond)) // longer than 50 of quick's samples
-	recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive", "persistent"))
+	recs, err := sweep(t, s, context.Background(), []record.Point{small()}, specs(t, "naive", "persistent"))
 	if err != nil || len(recs) != 2 {
 		t.Fatalf("%d records, %v", len(recs), err)
 	}
 	for _, r := range recs {
-		if r.Status != results.OK || slices.Max(r.Samples.Iters) != 1 {
+		if r.Status != record.OK || slices.Max(r.Samples.Iters) != 1 {
 			t.Errorf("%s is %s: %v, %+v", r.Impl.Label, r.Status, r.Reason, r.Samples)
 		}
 	}
@@ -193,28 +193,28 @@ func TestHonestIsRechecked(t *testing.T) {
 	tuner.SetRechecks(t, 1e9, 2)
 	base := small()
 	base.Batch, base.Hidden, base.Input = 4, 8, 6
-	var points []results.Point
-	add := func(change func(*results.Point)) {
+	var points []record.Point
+	add := func(change func(*record.Point)) {
 		p := base
 		change(&p)
 		points = append(points, p)
 	}
 	for _, c := range []string{"lstm", "gru", "rnn-relu", "lstm-peephole", "mingru", "rg-lru", "slstm"} {
-		add(func(p *results.Point) { p.Cell = c })
-		add(func(p *results.Point) { p.Cell, p.Pass = c, "forward" })
-		add(func(p *results.Point) { p.Cell, p.Lengths = c, "2+2+4+5" })
+		add(func(p *record.Point) { p.Cell = c })
+		add(func(p *record.Point) { p.Cell, p.Pass = c, "forward" })
+		add(func(p *record.Point) { p.Cell, p.Lengths = c, "2+2+4+5" })
 	}
-	add(func(p *results.Point) { p.Direction, p.Output = "both", 5 })
-	add(func(p *results.Point) { p.Direction = "alternate" })
-	add(func(p *results.Point) { p.Direction, p.Lengths = "reverse", "2+2+4+5" })
-	add(func(p *results.Point) { p.Resets = 30 })
-	add(func(p *results.Point) { p.History = 2 })
-	add(func(p *results.Point) { p.Projection, p.Output = 4, 5 })
-	add(func(p *results.Point) { p.Heads = 4 })
-	add(func(p *results.Point) { p.OneHot, p.Output, p.Weighted = true, 7, true })
-	add(func(p *results.Point) { p.Symbols, p.Embedding, p.Output = 5, 3, 4 })
-	add(func(p *results.Point) { p.Hidden, p.Batch, p.Pass = 1, 1, "forward" })
-	add(func(p *results.Point) { p.Precision = "bf16" })
+	add(func(p *record.Point) { p.Direction, p.Output = "both", 5 })
+	add(func(p *record.Point) { p.Direction = "alternate" })
+	add(func(p *record.Point) { p.Direction, p.Lengths = "reverse", "2+2+4+5" })
+	add(func(p *record.Point) { p.Resets = 30 })
+	add(func(p *record.Point) { p.History = 2 })
+	add(func(p *record.Point) { p.Projection, p.Output = 4, 5 })
+	add(func(p *record.Point) { p.Heads = 4 })
+	add(func(p *record.Point) { p.OneHot, p.Output, p.Weighted = true, 7, true })
+	add(func(p *record.Point) { p.Symbols, p.Embedding, p.Output = 5, 3, 4 })
+	add(func(p *record.Point) { p.Hidden, p.Batch, p.Pass = 1, 1, "forward" })
+	add(func(p *record.Point) { p.Precision = "bf16" })
 	all := specs(t, "naive", "cudnnstyle", "cudnnstyle:streams=2", "persistent", "scc", "scan")
 	for _, flops := range []float64{4e9, 2e4} {
 		tuner.SetReferenceFLOPs(t, flops)
@@ -226,10 +226,10 @@ func TestHonestIsRechecked(t *testing.T) {
 		}
 		ok := 0
 		for _, r := range recs {
-			if r.Status == results.OK {
+			if r.Status == record.OK {
 				ok++
 			}
-			if !slices.Contains([]results.Status{results.OK, results.Skipped}, r.Status) {
+			if !slices.Contains([]record.Status{record.OK, record.Skipped}, r.Status) {
 				t.Errorf("%v %s: %s: %s", r.Point, r.Impl.Label, r.Status, *r.Reason)
 			}
 		}

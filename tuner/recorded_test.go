@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/search"
 )
@@ -19,7 +19,7 @@ const rounds = 24
 func recordings() []string { return []string{"cpu-amd-epyc-2t", "cpu-amd-epyc-2t-again"} }
 
 // recorded reads a recording.
-func recorded(t *testing.T, name string) [][]*results.Record {
+func recorded(t *testing.T, name string) [][]*record.Record {
 	t.Helper()
 	f, err := os.Open("testdata/" + name + ".jsonl.gz")
 	if err != nil {
@@ -30,7 +30,7 @@ func recorded(t *testing.T, name string) [][]*results.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recs, warnings, err := results.ReadRecords(z, "testdata")
+	recs, warnings, err := record.ReadRecords(z, "testdata")
 	if err != nil || warnings != nil {
 		t.Fatalf("%v, %v", warnings, err)
 	}
@@ -42,7 +42,7 @@ func recorded(t *testing.T, name string) [][]*results.Record {
 }
 
 // peak is the device's peak in the records.
-func peak(recs []*results.Record) float64 {
+func peak(recs []*record.Record) float64 {
 	best := 0.0
 	for _, r := range recs {
 		if r.Rate != nil && r.Rate.Peak != nil {
@@ -60,7 +60,7 @@ func TestRacingOnRecords(t *testing.T) {
 		groups := recorded(t, name)
 		prior := &tuner.Prior{}
 		for _, group := range groups {
-			r, err := tuner.NewReplay(t.Context(), group, results.Impl{}, peak(group), prior, search.Options{Strategy: "racing", Seed: 1, Rounds: rounds, Tie: 0.01})
+			r, err := tuner.NewReplay(t.Context(), group, record.Impl{}, peak(group), prior, search.Options{Strategy: "racing", Seed: 1, Rounds: rounds, Tie: 0.01})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,11 +90,11 @@ func TestBoundKeepsWinnersOfRecords(t *testing.T) {
 		if i%4 > 0 {
 			continue
 		}
-		with, err := tuner.NewReplay(t.Context(), group, results.Impl{}, p, &tuner.Prior{}, search.Options{Strategy: "exhaustive", Rounds: rounds})
+		with, err := tuner.NewReplay(t.Context(), group, record.Impl{}, p, &tuner.Prior{}, search.Options{Strategy: "exhaustive", Rounds: rounds})
 		if err != nil {
 			t.Fatal(err)
 		}
-		without, err := tuner.NewReplay(t.Context(), group, results.Impl{}, 0, &tuner.Prior{}, search.Options{Strategy: "exhaustive", Rounds: rounds})
+		without, err := tuner.NewReplay(t.Context(), group, record.Impl{}, 0, &tuner.Prior{}, search.Options{Strategy: "exhaustive", Rounds: rounds})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/search"
 )
 
@@ -20,7 +20,7 @@ func (r *Replay) Regret() float64 { return Regrets(r.Records)[r.Winner] }
 
 // Regrets is how much longer each record of one point takes than the fastest, as a share of the
 // latter's time, by their scores. It is 0 for records without samples.
-func Regrets(recs []*results.Record) []float64 {
+func Regrets(recs []*record.Record) []float64 {
 	list := make([]float64, len(recs))
 	for i, r := range recs {
 		list[i] = search.Score(search.Samples(r))
@@ -41,10 +41,10 @@ func Regrets(recs []*results.Record) []float64 {
 
 // NewReplay searches among records of one point, without a device, and adds the result to prior.
 // peak is the recorded device's peak in FLOP/s; 0: unknown.
-func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Impl, peak float64, prior *Prior, o search.Options) (*Replay, error) {
+func NewReplay(ctx context.Context, recs []*record.Record, incumbent record.Impl, peak float64, prior *Prior, o search.Options) (*Replay, error) {
 	r := &Replay{Verdict: Verdict{Point: recs[0].Point, Records: recs}}
 	o.Incumbent = -1
-	was := results.Record{Point: recs[0].Point, Device: recs[0].Device, Impl: incumbent}
+	was := record.Record{Point: recs[0].Point, Device: recs[0].Device, Impl: incumbent}
 	arms := make([]search.Arm, len(recs))
 	most := 1 // samples of a record: there can be no more rounds
 	for i, rec := range recs {
@@ -67,13 +67,13 @@ func NewReplay(ctx context.Context, recs []*results.Record, incumbent results.Im
 }
 
 // ByPoint groups records that were rivals: at one point, on one device, measured in the same way.
-func ByPoint(recs []results.Record) [][]*results.Record {
+func ByPoint(recs []record.Record) [][]*record.Record {
 	type place struct {
-		p                   results.Point
+		p                   record.Point
 		device, cache, data string
 	}
 	at := map[place]int{}
-	var groups [][]*results.Record
+	var groups [][]*record.Record
 	for i := range recs {
 		r := &recs[i]
 		k := place{r.Point, r.Device, r.Mode.Cache, r.Mode.Data}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 )
 
@@ -18,7 +18,7 @@ func TestSweepResets(t *testing.T) {
 		s := &tuner.Sweep{Device: open(t), Settings: quick(), Limits: device.Limits{FLOPS: 1e12}}
 		p := small()
 		p.Cell, p.Pass, p.Batch, p.Steps, p.Hidden, p.Resets = "gru", "train", 9, 40, 16, 10
-		recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "naive", "cudnnstyle", "persistent", "scc"))
+		recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, "naive", "cudnnstyle", "persistent", "scc"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,12 +28,12 @@ func TestSweepResets(t *testing.T) {
 		for _, r := range recs {
 			switch v := r.Verify; {
 			case r.Impl.Name == "scc":
-				if r.Status != results.Skipped || *r.ReasonCode != results.ReasonResets {
+				if r.Status != record.Skipped || *r.ReasonCode != record.ReasonResets {
 					t.Errorf("scc: %s %v", r.Status, r.ReasonCode)
 				}
-			case r.Status != results.OK:
+			case r.Status != record.OK:
 				t.Errorf("%v %s: %s", r.Point, r.Impl.Label, *r.Reason)
-			case !v.OK || (budget < 1e6) != slices.Contains(r.Warnings, results.WarnPart):
+			case !v.OK || (budget < 1e6) != slices.Contains(r.Warnings, record.WarnPart):
 				t.Errorf("%v %s: %+v, warnings %v", r.Point, r.Impl.Label, v, r.Warnings)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // clock is the time by which warm-ups end and samples are charged.
@@ -78,10 +78,10 @@ func (s *Sweep) sample(c *candidate, others bool) error {
 		return err
 	}
 	if b.Throttled {
-		c.warn(results.WarnThrottled)
+		c.warn(record.WarnThrottled)
 	}
 	if after.NumGC != before.NumGC {
-		c.warn(results.WarnGC)
+		c.warn(record.WarnGC)
 	}
 	n := float64(c.perSample)
 	c.samples.Iters = append(c.samples.Iters, c.perSample)

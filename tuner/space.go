@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
@@ -47,7 +47,7 @@ func (p *sheet) put(c *contender, turned knob.Params) *contender {
 // Of settings with the same program, or declined for the same reason, only the first is kept. same
 // counts the others. Settings that the device's model predicts far behind are marked as dropped,
 // except the one whose key is keep.
-func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spec, keep string) (list []*contender, same int, err error) {
+func (t *Tune) contenders(ctx context.Context, p record.Point, specs []grid.Spec, keep string) (list []*contender, same int, err error) {
 	o := t.outlook(keep)
 	if list, same, err = t.settings(ctx, p, specs, o == nil); err == nil && o != nil {
 		err = o.choose(ctx, list)
@@ -56,7 +56,7 @@ func (t *Tune) contenders(ctx context.Context, p results.Point, specs []grid.Spe
 }
 
 // settings is contenders with none dropped. Unless weighed, their memory is not known yet.
-func (t *Tune) settings(ctx context.Context, p results.Point, specs []grid.Spec, weighed bool) (list []*contender, same int, err error) {
+func (t *Tune) settings(ctx context.Context, p record.Point, specs []grid.Spec, weighed bool) (list []*contender, same int, err error) {
 	device := t.Device.Info().Key
 	seen := map[string]bool{}
 	add := func(c *contender, program string) {
@@ -87,7 +87,7 @@ func (t *Tune) settings(ctx context.Context, p results.Point, specs []grid.Spec,
 				return nil, 0, err
 			}
 			page := &sheet{base: number, spec: s, limit: limit}
-			if l.Code == results.ReasonKnob && len(own) > 0 { // own makes a knob that spec sets useless
+			if l.Code == record.ReasonKnob && len(own) > 0 { // own makes a knob that spec sets useless
 				continue
 			}
 			if l.Reason != "" {
@@ -124,7 +124,7 @@ func (t *Tune) settings(ctx context.Context, p results.Point, specs []grid.Spec,
 
 // withIncumbent adds the incumbent if its technique takes part and all lacks it. It may turn more
 // knobs than t.Depth allows.
-func (t *Tune) withIncumbent(all []*contender, p results.Point, specs []grid.Spec, was *results.Record) ([]*contender, error) {
+func (t *Tune) withIncumbent(all []*contender, p record.Point, specs []grid.Spec, was *record.Record) ([]*contender, error) {
 	takesPart := slices.ContainsFunc(specs, func(s grid.Spec) bool { return s.Name == was.Impl.Name && len(s.Knobs) == 0 })
 	if !takesPart || slices.ContainsFunc(all, func(c *contender) bool { return c.key == was.Key() }) {
 		return all, nil
@@ -174,9 +174,9 @@ func (t *Tune) contender(l *Layout, s grid.Spec, device string) *contender {
 // Bound is the least time of a run in seconds: its FLOPs at 1.25 times the peak, since the
 // measurement of the peak may have been disturbed. device is a key. Bound is 0 where the peak is
 // unknown, in precisions other than fp32, and on GPUs, whose tensor cores exceed the fp32 peak.
-func Bound(p results.Point, device string, flops int64, peak float64) float64 {
+func Bound(p record.Point, device string, flops int64, peak float64) float64 {
 	const reserve = 1.25
-	if peak <= 0 || p.Precision != "fp32" || results.OnGPU(device) {
+	if peak <= 0 || p.Precision != "fp32" || record.OnGPU(device) {
 		return 0
 	}
 	return float64(flops) / (reserve * peak)

@@ -3,7 +3,7 @@ package tuner
 import (
 	"slices"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
@@ -12,7 +12,7 @@ import (
 // Spell writes a technique with its settings at a point in the syntax of --impl. It omits settings
 // that are the default at that point on the device: vocabulary lists its knobs, and launched says
 // that each operation is a launch on it, which changes some defaults.
-func Spell(techniques []rnn.Technique, vocabulary []knob.Knob, launched bool, name string, knobs knob.Params, at results.Point) string {
+func Spell(techniques []rnn.Technique, vocabulary []knob.Knob, launched bool, name string, knobs knob.Params, at record.Point) string {
 	all := vocabulary
 	i := slices.IndexFunc(techniques, func(t rnn.Technique) bool { return t.Name() == name })
 	if problem, err := Problem(at); err == nil && i >= 0 {

@@ -1,6 +1,6 @@
 package tuner
 
-import "rnnbench/results"
+import "rnnbench/record"
 
 // Spread orders tasks so that the first of them, however many there is time for, cover the axes
 // evenly. The next task is always the one whose values, and pairs of values, occurred least often
@@ -44,7 +44,7 @@ type pair struct {
 	values [2]any
 }
 
-func pairs(p results.Point) (all []pair) {
+func pairs(p record.Point) (all []pair) {
 	values := []any{p.Cell, p.Pass, p.Precision, p.Hidden, p.Batch, p.Steps, p.Layers, p.Streams, p.Input, p.Output, p.History, p.Calls, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads, p.Direction, p.Lengths, p.Projection, p.Resets}
 	for i, v := range values {
 		for j, w := range values[:i+1] {

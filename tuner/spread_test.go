@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 )
 
@@ -15,7 +15,7 @@ func TestSpread(t *testing.T) {
 	for _, cell := range []string{"gru", "lstm", "rnn-tanh"} {
 		for _, hidden := range []int{128, 256, 512, 1024} {
 			for _, batch := range []int{1, 4, 16, 64} {
-				tasks = append(tasks, tuner.Task{Point: results.Point{Cell: cell, Hidden: hidden, Input: hidden, Batch: batch}})
+				tasks = append(tasks, tuner.Task{Point: record.Point{Cell: cell, Hidden: hidden, Input: hidden, Batch: batch}})
 			}
 		}
 	}
@@ -25,8 +25,8 @@ func TestSpread(t *testing.T) {
 	}) {
 		t.Fatalf("%d tasks of %d, or others", len(got), len(tasks))
 	}
-	for _, value := range []func(results.Point) any{
-		func(p results.Point) any { return p.Cell }, func(p results.Point) any { return p.Hidden }, func(p results.Point) any { return p.Batch },
+	for _, value := range []func(record.Point) any{
+		func(p record.Point) any { return p.Cell }, func(p record.Point) any { return p.Hidden }, func(p record.Point) any { return p.Batch },
 	} {
 		all := map[any]int{}
 		for _, x := range tasks {

@@ -16,8 +16,8 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/model"
-	"rnnbench/results"
-	"rnnbench/results/around"
+	"rnnbench/record"
+	"rnnbench/record/around"
 	"rnnbench/rnn"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -36,7 +36,7 @@ type Sweep struct {
 	// Skip reports whether a record with that key exists already; nil: none does.
 	Skip func(key string) bool
 	// Emit receives each finished record. Its error ends the sweep.
-	Emit func(*results.Record) error
+	Emit func(*record.Record) error
 	// Watch, where set, receives progress events, never during a sample.
 	Watch func(Event)
 
@@ -52,11 +52,11 @@ type Sweep struct {
 // An Event is one step of a sweep, for progress displays.
 type Event struct {
 	Phase  Phase
-	Point  results.Point
+	Point  record.Point
 	Label  string // of the current technique; "" for all
 	Round  int    // rounds done
 	Rounds int    // rounds planned
-	Record *results.Record
+	Record *record.Record
 }
 
 // A Phase is what a sweep is doing.
@@ -78,7 +78,7 @@ var ErrBudget = errors.New("tuner: the time budget is spent")
 
 // A Task is a point with the techniques that are to be measured there.
 type Task struct {
-	Point results.Point
+	Point record.Point
 	Specs []grid.Spec
 }
 
@@ -181,7 +181,7 @@ func (s *Sweep) survey(ctx context.Context, tasks []Task) ([][]*candidate, error
 			if err := s.weigh(c); err != nil {
 				return nil, err
 			}
-			if c.record.Status == results.OK {
+			if c.record.Status == record.OK {
 				s.checkMemory(c)
 			}
 		}
@@ -203,12 +203,12 @@ type candidate struct {
 	input  *rnn.Data
 	prog   device.Program
 	floor  *model.Floor // nil: unknown
-	record results.Record
+	record record.Record
 
 	limit     int64   // bytes of memory when it was laid out; 0: none
 	perSample int     // runs, or calls of a round
 	last      float64 // seconds of the shortest run of the warm-up
-	samples   results.Samples
+	samples   record.Samples
 	inputs    []float32     // that timed calls take in turns
 	called    device.Called // all calls so far
 	retried   bool          // after its worker was killed
@@ -224,7 +224,7 @@ func (s *Sweep) point(ctx context.Context, index int, all []*candidate) error {
 		}
 	}()
 	for _, c := range all {
-		if c.record.Status != results.OK {
+		if c.record.Status != record.OK {
 			if err := s.emit(c); err != nil {
 				return err
 			}
@@ -248,7 +248,7 @@ func (s *Sweep) point(ctx context.Context, index int, all []*candidate) error {
 
 // prepare lays one technique out. If that fails, the candidate has a status other than ok. Errors
 // are mistakes of the user.
-func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
+func (s *Sweep) prepare(p record.Point, spec grid.Spec) (*candidate, error) {
 	c, err := s.draft(p, spec)
 	if err != nil {
 		return nil, err
@@ -257,7 +257,7 @@ func (s *Sweep) prepare(p results.Point, spec grid.Spec) (*candidate, error) {
 }
 
 // draft is prepare without asking for the device memory.
-func (s *Sweep) draft(p results.Point, spec grid.Spec) (*candidate, error) {
+func (s *Sweep) draft(p record.Point, spec grid.Spec) (*candidate, error) {
 	start := time.Now()
 	limit := s.memory() // before laying out takes some
 	l, err := draft(s.Device, s.Techniques, p, spec, limit)
@@ -287,22 +287,22 @@ func (s *Sweep) draft(p results.Point, spec grid.Spec) (*candidate, error) {
 
 // enter makes a candidate of a layout. It is declined if the layout is.
 func (s *Sweep) enter(l *Layout, spec grid.Spec) *candidate {
-	c := &candidate{Layout: l, record: results.Record{
-		Point: l.Point, Device: s.Device.Info().Key, Status: results.OK, Warnings: []string{},
-		Impl:  results.Impl{Name: spec.Name, Label: spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: spec.Choice},
-		Mode:  results.Mode{Order: s.Settings.Order, Cache: s.Settings.Cache, Timer: "wall", Data: s.Settings.Data, Seed: s.Settings.Seed},
-		Work:  results.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
+	c := &candidate{Layout: l, record: record.Record{
+		Point: l.Point, Device: s.Device.Info().Key, Status: record.OK, Warnings: []string{},
+		Impl:  record.Impl{Name: spec.Name, Label: spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: spec.Choice},
+		Mode:  record.Mode{Order: s.Settings.Order, Cache: s.Settings.Cache, Timer: "wall", Data: s.Settings.Data, Seed: s.Settings.Seed},
+		Work:  record.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
 		Rival: rivalOf(l.Technique),
 	}}
 	if l.Reason != "" {
-		c.decline(results.Skipped, l.Code, l.Reason)
+		c.decline(record.Skipped, l.Code, l.Reason)
 	}
 	return c
 }
 
 // weigh asks how much memory c takes.
 func (s *Sweep) weigh(c *candidate) error {
-	if c.record.Status != results.OK {
+	if c.record.Status != record.OK {
 		return nil
 	}
 	start := time.Now()
@@ -314,13 +314,13 @@ func (s *Sweep) weigh(c *candidate) error {
 		return err
 	}
 	if c.record.Work.Memory = c.Memory; c.Reason != "" {
-		c.decline(results.Skipped, c.Code, c.Reason)
+		c.decline(record.Skipped, c.Code, c.Reason)
 	}
 	c.record.Cost.Setup += time.Since(start).Seconds()
 	return nil
 }
 
-func (c *candidate) decline(status results.Status, code, reason string) {
+func (c *candidate) decline(status record.Status, code, reason string) {
 	c.record.Status, c.record.ReasonCode, c.record.Reason = status, &code, &reason
 }
 
@@ -334,9 +334,9 @@ func (c *candidate) close() {
 // checkMemory declines c if it would not fit in memory.
 func (s *Sweep) checkMemory(c *candidate) {
 	if pointer, ok := s.backstop.covers(c); ok {
-		c.decline(results.Skipped, results.ReasonBackstop, pointer)
+		c.decline(record.Skipped, record.ReasonBackstop, pointer)
 	} else if c.Fit(c.limit); c.Reason != "" {
-		c.decline(results.Skipped, c.Code, c.Reason)
+		c.decline(record.Skipped, c.Code, c.Reason)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -49,8 +49,8 @@ func ticking(step time.Duration) func() time.Time {
 }
 
 // small is a point that takes microseconds.
-func small() results.Point {
-	return results.Point{Cell: "lstm", Pass: "train", Hidden: 9, Input: 7, Batch: 3, Steps: 5, Layers: 2, Precision: "fp32"}
+func small() record.Point {
+	return record.Point{Cell: "lstm", Pass: "train", Hidden: 9, Input: 7, Batch: 3, Steps: 5, Layers: 2, Precision: "fp32"}
 }
 
 func specs(t testing.TB, texts ...string) []grid.Spec {
@@ -73,13 +73,13 @@ func specs(t testing.TB, texts ...string) []grid.Spec {
 }
 
 // sweep runs the sweep and returns its records.
-func sweep(t *testing.T, s *tuner.Sweep, ctx context.Context, points []results.Point, specs []grid.Spec) ([]results.Record, error) {
-	var recs []results.Record
+func sweep(t *testing.T, s *tuner.Sweep, ctx context.Context, points []record.Point, specs []grid.Spec) ([]record.Record, error) {
+	var recs []record.Record
 	if s.Techniques == nil {
 		s.Techniques = impl.All()
 	}
 	if s.Emit == nil {
-		s.Emit = func(r *results.Record) error { recs = append(recs, *r); return nil }
+		s.Emit = func(r *record.Record) error { recs = append(recs, *r); return nil }
 	}
 	var tasks []tuner.Task
 	for _, p := range points {
@@ -93,7 +93,7 @@ func TestSweepMeasures(t *testing.T) {
 	s := &tuner.Sweep{Device: open(t), Settings: quick(), Limits: device.Limits{FLOPS: 1e12}}
 	p, q := small(), small()
 	q.Cell, q.Pass, q.OneHot, q.Output = "gru", "forward", true, 4
-	recs, err := sweep(t, s, context.Background(), []results.Point{p, q}, specs(t, "naive", "cudnnstyle", "cudnnstyle:fused=0:teams=1"))
+	recs, err := sweep(t, s, context.Background(), []record.Point{p, q}, specs(t, "naive", "cudnnstyle", "cudnnstyle:fused=0:teams=1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestSweepMeasures(t *testing.T) {
 		t.Fatalf("%d records, want 6", len(recs))
 	}
 	for _, r := range recs {
-		if r.Status != results.OK {
+		if r.Status != record.OK {
 			t.Errorf("%v %s: %s", r.Point, r.Impl.Label, *r.Reason)
 			continue
 		}
@@ -133,7 +133,7 @@ func TestSweepCold(t *testing.T) {
 		d := &evicting{Device: open(t)}
 		s := &tuner.Sweep{Device: d, Settings: quick()}
 		s.Settings.Cache = cache
-		recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive"))
+		recs, err := sweep(t, s, context.Background(), []record.Point{small()}, specs(t, "naive"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestSweepCold(t *testing.T) {
 	}
 	s := &tuner.Sweep{Device: struct{ device.Device }{open(t)}, Settings: quick()}
 	s.Settings.Cache = "cold"
-	if _, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive")); err == nil || !strings.Contains(err.Error(), "cannot empty its caches") {
+	if _, err := sweep(t, s, context.Background(), []record.Point{small()}, specs(t, "naive")); err == nil || !strings.Contains(err.Error(), "cannot empty its caches") {
 		t.Errorf("a device that cannot: %v", err)
 	}
 }
@@ -158,15 +158,15 @@ func TestSweepDeclines(t *testing.T) {
 	half.Precision = "tf32"
 	streams.Streams = 4
 	big.Hidden, big.Input = 1024, 1024
-	recs, err := sweep(t, s, context.Background(), []results.Point{streams, big, half}, specs(t, "naive", "cudnnstyle"))
+	recs, err := sweep(t, s, context.Background(), []record.Point{streams, big, half}, specs(t, "naive", "cudnnstyle"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []struct {
-		status results.Status
+		status record.Status
 		code   string
-	}{{results.Skipped, results.ReasonStreams}, {results.OK, ""}, {results.Skipped, results.ReasonMemory}, {results.Skipped, results.ReasonMemory},
-		{results.Skipped, results.ReasonPrecision}, {results.Skipped, results.ReasonPrecision}}
+	}{{record.Skipped, record.ReasonStreams}, {record.OK, ""}, {record.Skipped, record.ReasonMemory}, {record.Skipped, record.ReasonMemory},
+		{record.Skipped, record.ReasonPrecision}, {record.Skipped, record.ReasonPrecision}}
 	for i, w := range want {
 		r := recs[i]
 		if r.Status != w.status || w.code != "" && *r.ReasonCode != w.code {
@@ -180,12 +180,12 @@ func TestSweepDeclines(t *testing.T) {
 
 func TestSweepSkipsWhatIsDone(t *testing.T) {
 	d := open(t)
-	first, err := sweep(t, &tuner.Sweep{Device: d, Settings: quick()}, context.Background(), []results.Point{small()}, specs(t, "naive"))
+	first, err := sweep(t, &tuner.Sweep{Device: d, Settings: quick()}, context.Background(), []record.Point{small()}, specs(t, "naive"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &tuner.Sweep{Device: d, Settings: quick(), Skip: func(key string) bool { return key == first[0].Key() }}
-	again, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive", "cudnnstyle"))
+	again, err := sweep(t, s, context.Background(), []record.Point{small()}, specs(t, "naive", "cudnnstyle"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,19 +205,19 @@ func TestSweepStops(t *testing.T) {
 	}
 	second := small()
 	second.Cell = "gru"
-	recs, err := sweep(t, s, ctx, []results.Point{small(), second}, specs(t, "naive"))
+	recs, err := sweep(t, s, ctx, []record.Point{small(), second}, specs(t, "naive"))
 	if !errors.Is(err, context.Canceled) || len(recs) != 1 {
 		t.Errorf("%d records, %v: want the first point's and the context's error", len(recs), err)
 	}
 	s = &tuner.Sweep{Device: d, Settings: quick()}
 	s.Settings.Budget = time.Nanosecond
-	recs, err = sweep(t, s, context.Background(), []results.Point{small(), second}, specs(t, "naive"))
+	recs, err = sweep(t, s, context.Background(), []record.Point{small(), second}, specs(t, "naive"))
 	if !errors.Is(err, tuner.ErrBudget) || len(recs) != 1 {
 		t.Errorf("%d records, %v: want the first point's and %v", len(recs), err, tuner.ErrBudget)
 	}
 	full := errors.New("disk full")
-	s = &tuner.Sweep{Device: d, Settings: quick(), Emit: func(*results.Record) error { return full }}
-	if _, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive")); !errors.Is(err, full) {
+	s = &tuner.Sweep{Device: d, Settings: quick(), Emit: func(*record.Record) error { return full }}
+	if _, err := sweep(t, s, context.Background(), []record.Point{small()}, specs(t, "naive")); !errors.Is(err, full) {
 		t.Errorf("%v: want %v", err, full)
 	}
 }
@@ -236,7 +236,7 @@ func TestSweepBudget(t *testing.T) {
 				spend(tuner.ErrBudget) // as the budget's timer does, but at a known moment
 			}
 		}
-		recs, err := sweep(t, s, ctx, []results.Point{small(), second}, specs(t, "naive"))
+		recs, err := sweep(t, s, ctx, []record.Point{small(), second}, specs(t, "naive"))
 		if len(recs) != want || want == 1 && !errors.Is(err, tuner.ErrBudget) || want == 2 && err != nil {
 			t.Fatalf("after round %d: %d records, %v: want %d", round, len(recs), err, want)
 		}
@@ -251,7 +251,7 @@ func TestSweepPointTimeout(t *testing.T) {
 	for limit, want := range map[time.Duration]int{time.Nanosecond: 1, time.Minute: 6} {
 		s := &tuner.Sweep{Device: open(t), Settings: quick()}
 		s.Settings.PointTimeout = limit
-		recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive", "cudnnstyle"))
+		recs, err := sweep(t, s, context.Background(), []record.Point{small()}, specs(t, "naive", "cudnnstyle"))
 		if err != nil || len(recs) != 2 {
 			t.Fatalf("%d records, %v", len(recs), err)
 		}
@@ -265,27 +265,27 @@ func TestSweepPointTimeout(t *testing.T) {
 
 func TestSweepRefusesMistakes(t *testing.T) {
 	d := open(t)
-	for want, spoil := range map[string]func(p *results.Point, s *grid.Spec){
-		`unknown cell "lsmt": did you mean lstm?`:                 func(p *results.Point, _ *grid.Spec) { p.Cell = "lsmt" },
-		`unknown pass "forwad": did you mean forward?`:            func(p *results.Point, _ *grid.Spec) { p.Pass = "forwad" },
-		`unknown technique "cudnstyle": did you mean cudnnstyle?`: func(_ *results.Point, s *grid.Spec) { s.Name = "cudnstyle" },
-		`knob fused cannot be 7: it takes 1, 0`:                   func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fused": 7} },
-		`unknown technique "gpu": choose among naive, `:           func(_ *results.Point, s *grid.Spec) { s.Name = "gpu" },
-		`unknown cell "x": choose among `:                         func(p *results.Point, _ *grid.Spec) { p.Cell = "x" },
-		`unknown knob "worth": choose among `:                     func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"worth": 1} },
-		`unknown knob "fussed": did you mean fused?`:              func(_ *results.Point, s *grid.Spec) { s.Knobs = knob.Params{"fussed": 1} },
-		`knob "batchsizes" belongs to sequences with lengths of their own, and here all are full: set --lengths`: func(p *results.Point, s *grid.Spec) {
+	for want, spoil := range map[string]func(p *record.Point, s *grid.Spec){
+		`unknown cell "lsmt": did you mean lstm?`:                 func(p *record.Point, _ *grid.Spec) { p.Cell = "lsmt" },
+		`unknown pass "forwad": did you mean forward?`:            func(p *record.Point, _ *grid.Spec) { p.Pass = "forwad" },
+		`unknown technique "cudnstyle": did you mean cudnnstyle?`: func(_ *record.Point, s *grid.Spec) { s.Name = "cudnstyle" },
+		`knob fused cannot be 7: it takes 1, 0`:                   func(_ *record.Point, s *grid.Spec) { s.Knobs = knob.Params{"fused": 7} },
+		`unknown technique "gpu": choose among naive, `:           func(_ *record.Point, s *grid.Spec) { s.Name = "gpu" },
+		`unknown cell "x": choose among `:                         func(p *record.Point, _ *grid.Spec) { p.Cell = "x" },
+		`unknown knob "worth": choose among `:                     func(_ *record.Point, s *grid.Spec) { s.Knobs = knob.Params{"worth": 1} },
+		`unknown knob "fussed": did you mean fused?`:              func(_ *record.Point, s *grid.Spec) { s.Knobs = knob.Params{"fussed": 1} },
+		`knob "batchsizes" belongs to sequences with lengths of their own, and here all are full: set --lengths`: func(p *record.Point, s *grid.Spec) {
 			s.Name, s.Knobs = "persistent", knob.Params{"batchsizes": 16}
 		},
-		`knob "weightgrad" belongs to training, and this pass is forward`: func(p *results.Point, s *grid.Spec) {
+		`knob "weightgrad" belongs to training, and this pass is forward`: func(p *record.Point, s *grid.Spec) {
 			p.Pass, s.Name, s.Knobs = "forward", "cudnnstyle", knob.Params{"weightgrad": 1}
 		},
-		`hidden is 0: it must be at least 1`:                           func(p *results.Point, _ *grid.Spec) { p.Hidden = 0 },
-		`knob streams is 3, but the point has S=2: remove one of them`: func(p *results.Point, s *grid.Spec) { p.Streams, s.Knobs = 2, knob.Params{"streams": 3} },
+		`hidden is 0: it must be at least 1`:                           func(p *record.Point, _ *grid.Spec) { p.Hidden = 0 },
+		`knob streams is 3, but the point has S=2: remove one of them`: func(p *record.Point, s *grid.Spec) { p.Streams, s.Knobs = 2, knob.Params{"streams": 3} },
 	} {
 		p, sp := small(), specs(t, "cudnnstyle")[0]
 		spoil(&p, &sp)
-		_, err := sweep(t, &tuner.Sweep{Device: d, Settings: quick()}, context.Background(), []results.Point{p}, []grid.Spec{sp})
+		_, err := sweep(t, &tuner.Sweep{Device: d, Settings: quick()}, context.Background(), []record.Point{p}, []grid.Spec{sp})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
@@ -308,11 +308,11 @@ func TestWrongAnswersAreNotTimed(t *testing.T) {
 	s := &tuner.Sweep{Device: open(t), Settings: quick(), Techniques: []rnn.Technique{wrong{impl.Lookup("naive")}}}
 	p := small()
 	p.Pass = "forward"
-	recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "naive"))
+	recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, "naive"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := recs[0]; r.Status != results.Incorrect || r.Stats != nil || *r.ReasonCode != results.ReasonMismatch {
+	if r := recs[0]; r.Status != record.Incorrect || r.Stats != nil || *r.ReasonCode != record.ReasonMismatch {
 		t.Errorf("a wrong answer is %s", r.Status)
 	}
 }
@@ -325,12 +325,12 @@ func TestLargePoints(t *testing.T) {
 	}
 	s := &tuner.Sweep{Device: open(t), Settings: quick()}
 	s.Settings.Rounds, s.Settings.MaxRounds = 1, 1
-	p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 512, Input: 512, Batch: 16, Steps: 300, Layers: 2, Precision: "fp32"}
-	recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "cudnnstyle:inputbatch=64"))
+	p := record.Point{Cell: "lstm", Pass: "forward", Hidden: 512, Input: 512, Batch: 16, Steps: 300, Layers: 2, Precision: "fp32"}
+	recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, "cudnnstyle:inputbatch=64"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := recs[0].Verify; v == nil || !v.OK || v.Sequences != 3 || v.Steps != 300 || v.Method != results.VerifyStepwise || v.Share <= 0 || v.Share >= 1 {
+	if v := recs[0].Verify; v == nil || !v.OK || v.Sequences != 3 || v.Steps != 300 || v.Method != record.VerifyStepwise || v.Share <= 0 || v.Share >= 1 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -341,22 +341,22 @@ func TestKnobsOfLargePoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not with -short: takes minutes without assembly")
 	}
-	for spec, p := range map[string]results.Point{
+	for spec, p := range map[string]record.Point{
 		"persistent:ahead=400":                         {Cell: "lstm", Pass: "forward", Hidden: 1024, Input: 1024, Batch: 1, Steps: 400, Layers: 1, Precision: "fp32"},
 		"scan:inputbatch=0:scansplit=2:scanchunk=1024": {Cell: "gilr", Pass: "forward", Hidden: 1024, Input: 1024, Batch: 4, Steps: 2000, Layers: 1, Precision: "fp32"},
 	} {
 		s := &tuner.Sweep{Device: open(t), Settings: quick()}
 		s.Settings.Rounds, s.Settings.MaxRounds = 1, 1
-		recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, spec))
+		recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, spec))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := recs[0]
-		if r.Status == results.Skipped && *r.ReasonCode == results.ReasonKnob {
+		if r.Status == record.Skipped && *r.ReasonCode == record.ReasonKnob {
 			t.Logf("%s: %s", spec, *r.Reason)
 			continue
 		}
-		if r.Status != results.OK || r.Verify.Steps != p.Steps {
+		if r.Status != record.OK || r.Verify.Steps != p.Steps {
 			t.Errorf("%s: %s %v %+v", spec, r.Status, r.Reason, r.Verify)
 		}
 	}
@@ -410,7 +410,7 @@ func TestSweepWaitsForNoneThatIsDone(t *testing.T) {
 	tuner.SetClock(s, func() time.Time { return at })
 	s.Settings.MaxRounds, s.Settings.PointTimeout, s.Settings.TargetCI = 30, 300*time.Millisecond, 0.9
 	s.Settings.Warmup = 0 // one run a sample, since each run takes as long as any number of them
-	recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive", "cudnnstyle:fused=1"))
+	recs, err := sweep(t, s, context.Background(), []record.Point{small()}, specs(t, "naive", "cudnnstyle:fused=1"))
 	if err != nil || len(recs) != 2 {
 		t.Fatalf("%d records, %v", len(recs), err)
 	}
@@ -431,7 +431,7 @@ func TestSweepColdThrottled(t *testing.T) {
 		}}
 		s := &tuner.Sweep{Device: d, Settings: quick()}
 		s.Settings.Cache = cache
-		recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive"))
+		recs, err := sweep(t, s, context.Background(), []record.Point{small()}, specs(t, "naive"))
 		if err != nil || !slices.ContainsFunc(recs[0].Warnings, func(w string) bool { return strings.Contains(w, "throttle") }) {
 			t.Errorf("cache %s: warnings %q, %v", cache, recs[0].Warnings, err)
 		}
@@ -444,7 +444,7 @@ func TestSweepColdThrottled(t *testing.T) {
 // TestSweepBackstop: if a point did not fit in memory, larger ones of its technique are not tried.
 func TestSweepBackstop(t *testing.T) {
 	s := &tuner.Sweep{Device: &odd{Device: open(t), room: 1000}, Settings: quick()}
-	var points []results.Point
+	var points []record.Point
 	for _, batch := range []int{1, 100, 200} {
 		p := small()
 		p.Batch = batch
@@ -454,8 +454,8 @@ func TestSweepBackstop(t *testing.T) {
 	if err != nil || len(recs) != 3 {
 		t.Fatalf("%d records, %v", len(recs), err)
 	}
-	if recs[0].Status != results.OK || recs[1].ReasonCode == nil || *recs[1].ReasonCode != results.ReasonOOM ||
-		recs[2].ReasonCode == nil || *recs[2].ReasonCode != results.ReasonBackstop || recs[2].Status != results.Skipped {
+	if recs[0].Status != record.OK || recs[1].ReasonCode == nil || *recs[1].ReasonCode != record.ReasonOOM ||
+		recs[2].ReasonCode == nil || *recs[2].ReasonCode != record.ReasonBackstop || recs[2].Status != record.Skipped {
 		t.Errorf("%s, %s %v, %s %v", recs[0].Status, recs[1].Status, recs[1].Reason, recs[2].Status, recs[2].Reason)
 	}
 }
@@ -518,7 +518,7 @@ func (k *keen) Compile(s *schedule.Schedule, p knob.Params) (device.Program, err
 // compiles the first, and no program that will not run.
 func TestPrecompile(t *testing.T) {
 	k := &keen{Device: open(t)}
-	var points []results.Point
+	var points []record.Point
 	for i := range 5 {
 		p := small()
 		p.Hidden += i
@@ -528,7 +528,7 @@ func TestPrecompile(t *testing.T) {
 	s := &tuner.Sweep{Device: k, Techniques: impl.All(), Settings: quick(), MaxMemory: 1 << 30, Skip: func(key string) bool {
 		return strings.Contains(key, "naive") && strings.Contains(key, "H=10")
 	}}
-	s.Emit = func(*results.Record) error {
+	s.Emit = func(*record.Record) error {
 		if recs++; recs == 1 && len(k.ahead) != 9 {
 			t.Errorf("when the first record is done, %d programs are precompiled, want 9", len(k.ahead))
 		}

@@ -8,7 +8,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cpu"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
@@ -41,13 +41,13 @@ func (p *clockedProgram) Run(n int) (device.Sample, error) {
 }
 
 // clockedSweep sweeps techniques on a device whose runs take as long as takes says. A sample is of 5 ms.
-func clockedSweep(t *testing.T, target float64, takes func(program, call, n int) time.Duration, techniques ...string) (*clocked, []results.Record) {
+func clockedSweep(t *testing.T, target float64, takes func(program, call, n int) time.Duration, techniques ...string) (*clocked, []record.Record) {
 	t.Helper()
 	d := &clocked{Device: open(t), takes: takes}
 	s := &tuner.Sweep{Device: d, Settings: quick()}
 	tuner.SetClock(s, ticking(100*time.Microsecond))
 	s.Settings.MinTime, s.Settings.MinIters, s.Settings.MaxRounds, s.Settings.TargetCI = 5*time.Millisecond, 1, 9, target
-	recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, techniques...))
+	recs, err := sweep(t, s, context.Background(), []record.Point{small()}, specs(t, techniques...))
 	if err != nil || len(recs) != len(techniques) {
 		t.Fatalf("%d records, %v", len(recs), err)
 	}
@@ -64,7 +64,7 @@ func TestTimeOfARun(t *testing.T) {
 		return time.Millisecond
 	}, "naive")
 	r := recs[0]
-	if r.Status != results.OK || len(r.Samples.Wall) != 6 {
+	if r.Status != record.OK || len(r.Samples.Wall) != 6 {
 		t.Fatalf("%+v", r)
 	}
 	for i, wall := range r.Samples.Wall {

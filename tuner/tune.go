@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
-	"rnnbench/results/around"
+	"rnnbench/record"
+	"rnnbench/record/around"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/search"
 )
@@ -26,11 +26,11 @@ type Tune struct {
 	Search search.Options // Incumbent is set for each point
 
 	// Recall returns the record of a key from an earlier run in the same environment; nil: none.
-	Recall func(key string) *results.Record
+	Recall func(key string) *record.Record
 	// Leader, where set, is called with the point, label and seconds of each new best candidate.
-	Leader func(p results.Point, label string, seconds float64)
+	Leader func(p record.Point, label string, seconds float64)
 
-	// Objective is what the tune minimises: "" for time, or results.OfEnergy.
+	// Objective is what the tune minimises: "" for time, or record.OfEnergy.
 	Objective string
 
 	prior   Prior   // from the points tuned so far
@@ -40,11 +40,11 @@ type Tune struct {
 
 // A Verdict is the outcome of tuning at one point.
 type Verdict struct {
-	Point   results.Point
-	Records []*results.Record // the newest of each candidate; nil: it never ran
-	Same    int               // settings with the same program as a candidate
-	Known   int               // candidates that were measured before
-	Dropped int               // candidates that were predicted to be far behind
+	Point   record.Point
+	Records []*record.Record // the newest of each candidate; nil: it never ran
+	Same    int              // settings with the same program as a candidate
+	Known   int              // candidates that were measured before
+	Dropped int              // candidates that were predicted to be far behind
 
 	// Objective is the tune's. For energy, medians, samples and scores of the search are in joules.
 	Objective string
@@ -52,7 +52,7 @@ type Verdict struct {
 }
 
 // WinnerRecord is the record of the winner; nil: there is none.
-func (v *Verdict) WinnerRecord() *results.Record {
+func (v *Verdict) WinnerRecord() *record.Record {
 	if v.Winner < 0 {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (v *Verdict) WinnerRecord() *results.Record {
 
 // Tune tunes one point. The incumbent is the setting that wins unless it is beaten. Its name is ""
 // if there is none.
-func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, incumbent results.Impl) (*Verdict, error) {
+func (t *Tune) Tune(ctx context.Context, p record.Point, specs []grid.Spec, incumbent record.Impl) (*Verdict, error) {
 	if err := checkCache(t.Device, t.Settings.Cache); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	if err := t.countJoules(ctx); err != nil {
 		return nil, err
 	}
-	was := results.Record{Point: p, Device: t.Device.Info().Key, Impl: incumbent}
+	was := record.Record{Point: p, Device: t.Device.Info().Key, Impl: incumbent}
 	all, same, err := t.contenders(ctx, p, specs, was.Key())
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 	if all, err = t.withIncumbent(all, p, specs, &was); err != nil {
 		return nil, err
 	}
-	c := &contest{Tune: t, entrants: make([]*entrant, len(all)), verdict: &Verdict{Point: p, Same: same, Objective: t.Objective, Records: make([]*results.Record, len(all))}}
+	c := &contest{Tune: t, entrants: make([]*entrant, len(all)), verdict: &Verdict{Point: p, Same: same, Objective: t.Objective, Records: make([]*record.Record, len(all))}}
 	o := t.Search
 	o.Incumbent = -1
 	t.prior.Begun(p, t.interruptedRecords(all))
@@ -108,7 +108,7 @@ func (t *Tune) Tune(ctx context.Context, p results.Point, specs []grid.Spec, inc
 		if r := t.recall(e.key); r != nil {
 			c.verdict.Records[i] = r
 			c.verdict.Known++
-			if r.Status != results.OK && r.Status != results.Skipped || r.Stats == nil {
+			if r.Status != record.OK && r.Status != record.Skipped || r.Stats == nil {
 				continue
 			}
 			arms[i].Known, arms[i].Beaten = search.Score(costsOf(r, t.Objective)), r.Stats.Stop == stopOutraced
@@ -136,7 +136,7 @@ func (t *Tune) Knows(key string) bool { return t.recall(key) != nil }
 // recall returns the record by which key counts as known, or nil. Some records do not count: those
 // that a budget or an interruption cut short, that a bound kept from running, that lost their worker,
 // or that were never verified. A candidate skipped as unlikely stays known.
-func (t *Tune) recall(key string) *results.Record {
+func (t *Tune) recall(key string) *record.Record {
 	if t.Recall == nil {
 		return nil
 	}
@@ -144,10 +144,10 @@ func (t *Tune) recall(key string) *results.Record {
 	if r != nil && r.Mode.Objective != t.Objective {
 		return nil
 	}
-	if r != nil && r.Status == results.OK && (r.Verify == nil || r.Stats == nil || costOf(r, t.Objective) == 0) {
+	if r != nil && r.Status == record.OK && (r.Verify == nil || r.Stats == nil || costOf(r, t.Objective) == 0) {
 		return nil
 	}
-	if r == nil || r.Stats != nil && (r.Stats.Stop == stopBudget || r.Stats.Stop == stopInterrupted) || r.Passing() || r.ReasonCode != nil && *r.ReasonCode == results.ReasonBound {
+	if r == nil || r.Stats != nil && (r.Stats.Stop == stopBudget || r.Stats.Stop == stopInterrupted) || r.Passing() || r.ReasonCode != nil && *r.ReasonCode == record.ReasonBound {
 		return nil
 	}
 	return r
@@ -306,10 +306,10 @@ func (c *contest) measureOne(ctx context.Context, i int, limit float64) (float64
 			c.fail(e.candidate, err)
 		}
 	}
-	if e.record.Status == results.OK {
+	if e.record.Status == record.OK {
 		c.sampleOnce(e, first, limit)
 	}
-	if e.record.Status == results.OK && c.joules != nil {
+	if e.record.Status == record.OK && c.joules != nil {
 		if err := c.count(ctx, e); err != nil {
 			return 0, err
 		}
@@ -317,7 +317,7 @@ func (c *contest) measureOne(ctx context.Context, i int, limit float64) (float64
 	switch {
 	case cancelled(ctx): // which ends rivals
 		return 0, ctx.Err()
-	case e.record.Status != results.OK:
+	case e.record.Status != record.OK:
 		return 0, c.out(i)
 	}
 	costs := c.costs(e)
@@ -351,7 +351,7 @@ func (c *contest) sampleOnce(e *entrant, first bool, limit float64) {
 
 // reportLeader reports e if it is the new best.
 func (c *contest) reportLeader(e *entrant, costs []float64) {
-	st, _ := results.Summarize(costs, 0)
+	st, _ := record.Summarize(costs, 0)
 	if c.leader == 0 || st.Median < c.leader {
 		c.leader = st.Median
 		if c.Leader != nil {
@@ -408,18 +408,18 @@ func (c *contest) leave(i int, why search.Reason) error {
 		if err := c.prepared(e); err != nil {
 			return err
 		}
-		e.candidate.decline(results.Skipped, results.ReasonBound, fmt.Sprintf("its %d operations take at least %s, and another candidate ran faster",
+		e.candidate.decline(record.Skipped, record.ReasonBound, fmt.Sprintf("its %d operations take at least %s, and another candidate ran faster",
 			e.record.Work.Executed, quantity.SI(e.bound, "s")))
 	case why == search.Unlikely: // not laid out again, which takes as long as a short sample
 		e.candidate = c.enter(&e.layout, e.spec)
-		e.candidate.decline(results.Skipped, results.ReasonUnlikely, "it was slower than others at nearby points")
+		e.candidate.decline(record.Skipped, record.ReasonUnlikely, "it was slower than others at nearby points")
 	case e.candidate == nil || len(e.samples.Wall) == 0: // the budget was spent before
 		return nil
 	default:
 		if why != search.Slower {
 			reviewLast(&c.Sweep, e.candidate)
 		}
-		if e.record.Status != results.OK {
+		if e.record.Status != record.OK {
 			return c.out(i)
 		}
 		c.conclude(e, map[search.Reason]string{
@@ -431,7 +431,7 @@ func (c *contest) leave(i int, why search.Reason) error {
 
 // Candidates counts the candidates at p, how many of them would be dropped, and how many further
 // settings have the same programs.
-func (t *Tune) Candidates(ctx context.Context, p results.Point, specs []grid.Spec) (n, dropped, same int, err error) {
+func (t *Tune) Candidates(ctx context.Context, p record.Point, specs []grid.Spec) (n, dropped, same int, err error) {
 	list, same, err := t.contenders(ctx, p, specs, "")
 	for _, c := range list {
 		if c.layout.Reason == "" {

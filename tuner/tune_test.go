@@ -13,7 +13,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner"
@@ -22,16 +22,16 @@ import (
 
 // tune returns a tune for tests and its records so far, by key. Its device has no cost model, so every
 // candidate takes part.
-func tune(t *testing.T, d device.Device) (*tuner.Tune, map[string]*results.Record) {
+func tune(t *testing.T, d device.Device) (*tuner.Tune, map[string]*record.Record) {
 	d = struct{ device.Device }{d}
-	kept := map[string]*results.Record{}
+	kept := map[string]*record.Record{}
 	u := &tuner.Tune{
 		Sweep:  tuner.Sweep{Device: d, Techniques: impl.All(), Settings: quick()},
 		Depth:  1,
 		Search: search.Options{Strategy: "racing", Rounds: 6, Tie: 0.01, Margin: 0.02},
 	}
 	u.Settings.Warmup = 0
-	u.Emit = func(r *results.Record) error {
+	u.Emit = func(r *record.Record) error {
 		// An earlier winner runs again beside new candidates, and so does a candidate that a
 		// budget cut short.
 		if old := kept[r.Key()]; old != nil && (old.Stats == nil || old.Stats.Stop == "outraced") {
@@ -41,24 +41,24 @@ func tune(t *testing.T, d device.Device) (*tuner.Tune, map[string]*results.Recor
 		kept[r.Key()] = &one
 		return nil
 	}
-	u.Recall = func(key string) *results.Record { return kept[key] }
+	u.Recall = func(key string) *record.Record { return kept[key] }
 	return u, kept
 }
 
 func TestTuneFindsAWinner(t *testing.T) {
 	u, kept := tune(t, open(t))
-	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "scan"), results.Impl{})
+	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "scan"), record.Impl{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := v.WinnerRecord()
-	if w == nil || w.Status != results.OK || w.Verify == nil || !w.Verify.OK || w.Stats.N != 6 && v.Rounds != w.Stats.N {
+	if w == nil || w.Status != record.OK || w.Verify == nil || !w.Verify.OK || w.Stats.N != 6 && v.Rounds != w.Stats.N {
 		t.Fatalf("winner %+v", w)
 	}
 	outraced, skipped, labels := 0, 0, map[string]bool{}
 	for _, r := range kept {
 		switch {
-		case r.Status == results.Skipped:
+		case r.Status == record.Skipped:
 			skipped++
 		case r.Stats.Stop == "outraced":
 			outraced++
@@ -79,7 +79,7 @@ func TestTuneFindsAWinner(t *testing.T) {
 	// the winner.
 	emitted := 0
 	emit := u.Emit
-	u.Emit = func(r *results.Record) error { emitted++; return emit(r) }
+	u.Emit = func(r *record.Record) error { emitted++; return emit(r) }
 	again, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "scan"), w.Impl)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestTunePrecompiles(t *testing.T) {
 	k := &keen{Device: open(t)}
 	u, _ := tune(t, k.Device)
 	u.Device = k
-	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle"), results.Impl{})
+	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle"), record.Impl{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,14 +135,14 @@ func TestTunePrecompilesInParts(t *testing.T) {
 	u.Device, u.Depth, u.Search.Strategy, u.Settings.Verify = k, 2, "exhaustive", false
 	spent := func() bool { return len(k.compiled) > 3 }
 	u.Search.Spent = spent
-	if _, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "persistent"), results.Impl{}); err != nil {
+	if _, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "persistent"), record.Impl{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(k.ahead) != tuner.SideBySide {
 		t.Errorf("until the budget was spent, %d programs were precompiled, want %d", len(k.ahead), tuner.SideBySide)
 	}
 	k.ahead, k.compiled, u.Search.Spent, u.Search.Rounds = nil, nil, nil, 1
-	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "persistent"), results.Impl{})
+	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "persistent"), record.Impl{})
 	if err != nil || v.Timed() <= tuner.SideBySide || len(k.ahead) != v.Timed() {
 		t.Errorf("%v: %d candidates were timed and %d programs precompiled", err, v.Timed(), len(k.ahead))
 	}
@@ -159,7 +159,7 @@ func TestTuneGoesOn(t *testing.T) {
 		}
 	}
 	all := specs(t, "naive", "cudnnstyle")
-	if _, err := u.Tune(ctx, small(), all, results.Impl{}); !errors.Is(err, context.Canceled) {
+	if _, err := u.Tune(ctx, small(), all, record.Impl{}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	// Interrupted candidates have records with their samples, but are measured again.
@@ -176,7 +176,7 @@ func TestTuneGoesOn(t *testing.T) {
 		t.Errorf("%d records, %d of them whole", before, whole)
 	}
 	u.Watch = nil
-	v, err := u.Tune(t.Context(), small(), all, results.Impl{})
+	v, err := u.Tune(t.Context(), small(), all, record.Impl{})
 	if err != nil || len(kept) != len(v.Records) || cut() != 0 {
 		t.Errorf("%d records, then %d of %d, %d still cut short: %v", before, len(kept), len(v.Records), cut(), err)
 	}
@@ -189,12 +189,12 @@ func TestTuneGoesOn(t *testing.T) {
 	// If the budget is spent, samples are kept, but the candidates are measured again later.
 	u, kept = tune(t, d)
 	u.Search.MaxEvals = 7
-	v, err = u.Tune(t.Context(), small(), all, results.Impl{})
+	v, err = u.Tune(t.Context(), small(), all, record.Impl{})
 	if err != nil || v.Complete || v.Evaluations != 7 || v.WinnerRecord() == nil {
 		t.Errorf("%+v, %v", v.Result, err)
 	}
 	u.Search.MaxEvals = 0
-	if v, err = u.Tune(t.Context(), small(), all, results.Impl{}); err != nil || !v.Complete || len(kept) != len(v.Records) {
+	if v, err = u.Tune(t.Context(), small(), all, record.Impl{}); err != nil || !v.Complete || len(kept) != len(v.Records) {
 		t.Errorf("%d of %d records, %v", len(kept), len(v.Records), err)
 	}
 }
@@ -205,8 +205,8 @@ func declined(v *tuner.Verdict) int { return len(v.Records) - v.Candidates() }
 // TestFormBegun: interrupted records are a prior for their own point. It is stronger with more samples,
 // and a single record is none.
 func TestFormBegun(t *testing.T) {
-	record := func(label string, seconds float64, n int) *results.Record {
-		r := &results.Record{Point: small(), Status: results.OK, Impl: results.Impl{Label: label}, Samples: &results.Samples{}, Verify: &results.Verify{OK: true}}
+	newRecord := func(label string, seconds float64, n int) *record.Record {
+		r := &record.Record{Point: small(), Status: record.OK, Impl: record.Impl{Label: label}, Samples: &record.Samples{}, Verify: &record.Verify{OK: true}}
 		for range n {
 			r.Samples.Wall = append(r.Samples.Wall, seconds)
 		}
@@ -214,7 +214,7 @@ func TestFormBegun(t *testing.T) {
 	}
 	expect := func(n int) float64 {
 		var f tuner.Prior
-		f.Begun(small(), []*results.Record{record("fast", 1, n), record("slow", 3, n)})
+		f.Begun(small(), []*record.Record{newRecord("fast", 1, n), newRecord("slow", 3, n)})
 		behind, _ := f.Expect(small(), "slow")
 		if ahead, _ := f.Expect(small(), "fast"); ahead != 0 {
 			t.Errorf("the fastest is expected to be %g behind", ahead)
@@ -225,7 +225,7 @@ func TestFormBegun(t *testing.T) {
 		t.Errorf("expected %g behind by one sample and %g by twenty", few, many)
 	}
 	var f tuner.Prior
-	f.Begun(small(), []*results.Record{record("slow", 3, 5)})
+	f.Begun(small(), []*record.Record{newRecord("slow", 3, 5)})
 	if behind, _ := f.Expect(small(), "slow"); behind != 0 {
 		t.Errorf("one alone is %g behind", behind)
 	}
@@ -233,11 +233,11 @@ func TestFormBegun(t *testing.T) {
 
 // TestSupersedes: the newer record counts, but an interrupted one never replaces a whole one.
 func TestSupersedes(t *testing.T) {
-	at := func(minute int, stop string) *results.Record {
-		return &results.Record{Time: time.Unix(int64(60*minute), 0), Stats: &results.Stats{Stop: stop}}
+	at := func(minute int, stop string) *record.Record {
+		return &record.Record{Time: time.Unix(int64(60*minute), 0), Stats: &record.Stats{Stop: stop}}
 	}
 	for _, c := range []struct {
-		r, old *results.Record
+		r, old *record.Record
 		want   bool
 	}{
 		{at(2, "max_rounds"), at(1, "max_rounds"), true},
@@ -268,14 +268,14 @@ func TestWrongAnswersDoNotWin(t *testing.T) {
 	all := specs(t, "naive")
 	all = append(all, all[0])
 	all[1].Name, all[1].Label = "quickest", "quickest"
-	v, err := u.Tune(t.Context(), p, all, results.Impl{})
+	v, err := u.Tune(t.Context(), p, all, record.Impl{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if w := v.WinnerRecord(); w == nil || w.Impl.Name != "naive" {
 		t.Errorf("winner %+v", w)
 	}
-	if len(kept) != 2 || v.Left[1] != search.Out || v.Records[1].Status != results.Incorrect {
+	if len(kept) != 2 || v.Left[1] != search.Out || v.Records[1].Status != record.Incorrect {
 		t.Errorf("%d records, %v", len(kept), v.Left)
 	}
 }
@@ -293,18 +293,18 @@ func TestTuneWithinMemory(t *testing.T) {
 		need = max(need, l.Need())
 	}
 	u.MaxMemory = need + need/2
-	v, err := u.Tune(t.Context(), small(), all, results.Impl{})
+	v, err := u.Tune(t.Context(), small(), all, record.Impl{})
 	if err != nil || v.WinnerRecord() == nil {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	u, kept := tune(t, u.Device)
 	u.MaxMemory = 1
-	v, err = u.Tune(t.Context(), small(), all, results.Impl{})
+	v, err = u.Tune(t.Context(), small(), all, record.Impl{})
 	if err != nil || v.WinnerRecord() != nil || len(kept) == 0 {
 		t.Fatalf("%d records, %v", len(kept), err)
 	}
 	for _, r := range kept {
-		if r.Status != results.Skipped || *r.ReasonCode != results.ReasonMemory {
+		if r.Status != record.Skipped || *r.ReasonCode != record.ReasonMemory {
 			t.Errorf("%s: %s", r.Impl.Label, r.Status)
 		}
 	}
@@ -322,13 +322,13 @@ func TestBoundHoldsOnRecords(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(path), "records.jsonl")); err != nil {
 			continue
 		}
-		m, recs, _, err := results.Read(filepath.Dir(path))
+		m, recs, _, err := record.Read(filepath.Dir(path))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range recs {
 			r := &recs[i]
-			if r.Status != results.OK || len(m.Devices) == 0 || m.Devices[0].Peak == nil {
+			if r.Status != record.OK || len(m.Devices) == 0 || m.Devices[0].Peak == nil {
 				continue
 			}
 			b := tuner.Bound(r.Point, r.Device, r.Work.Executed, *m.Devices[0].Peak)
@@ -347,7 +347,7 @@ func TestBoundHoldsOnRecords(t *testing.T) {
 
 // TestReplayOfRecords searches among the recorded ladder of Appleyard's steps.
 func TestReplayOfRecords(t *testing.T) {
-	_, recs, _, err := results.Read("../results/testdata/runs/appleyard-table1")
+	_, recs, _, err := record.Read("../record/testdata/runs/appleyard-table1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +360,7 @@ func TestReplayOfRecords(t *testing.T) {
 		for _, r := range group {
 			labels = append(labels, r.Impl.Label)
 		}
-		r, err := tuner.NewReplay(t.Context(), group, results.Impl{}, 0, &tuner.Prior{}, search.Options{Strategy: "exhaustive", Rounds: 30, Tie: 0})
+		r, err := tuner.NewReplay(t.Context(), group, record.Impl{}, 0, &tuner.Prior{}, search.Options{Strategy: "exhaustive", Rounds: 30, Tie: 0})
 		if err != nil {
 			t.Fatal(err)
 		}

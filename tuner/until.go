@@ -3,7 +3,7 @@ package tuner
 import (
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A share is the part of a budget that a point may use while its winner is open. What is left of the
@@ -30,12 +30,12 @@ func (s *share) next(budget time.Duration, left int) time.Duration {
 func (s *share) stop(live []*candidate, done, most int) string {
 	var samples [][]float64
 	for _, c := range live {
-		if c.record.Status == results.OK {
+		if c.record.Status == record.OK {
 			samples = append(samples, c.samples.Wall)
 		}
 	}
 	switch {
-	case results.Settled(samples):
+	case record.Settled(samples):
 		return stopClear
 	case s.until.IsZero() && done >= most, !s.until.IsZero() && time.Now().After(s.until):
 		return stopMax

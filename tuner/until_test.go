@@ -4,20 +4,20 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestUntilClear: rounds end where the winner is settled, at the time of the point's share, or at the
 // most rounds without a budget.
 func TestUntilClear(t *testing.T) {
 	made := func(times ...float64) *candidate {
-		c := &candidate{record: results.Record{Status: results.OK}}
+		c := &candidate{record: record.Record{Status: record.OK}}
 		c.samples.Wall = times
 		return c
 	}
 	one, two, open := made(1, 1, 1, 1, 1, 1), made(2, 2, 2, 2, 2, 2), made(0.9, 1.2, 0.9, 1.2, 0.9, 1.2)
 	broken := made(0.9, 1.2)
-	broken.record.Status = results.Failed
+	broken.record.Status = record.Failed
 	past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	for _, c := range []struct {
 		name  string

@@ -2,7 +2,7 @@ package tuner
 
 import (
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -16,10 +16,10 @@ func (v *Verdict) recall() {
 	if v.Winner < 0 || v.Evaluations > 0 {
 		return
 	}
-	if v.Clear = len(v.Ties) == 0; v.Objective == results.OfEnergy {
+	if v.Clear = len(v.Ties) == 0; v.Objective == record.OfEnergy {
 		return
 	}
-	race := []*results.Record{v.Records[v.Winner]}
+	race := []*record.Record{v.Records[v.Winner]}
 	for i, r := range v.Records {
 		if i != v.Winner && r != nil && r.Seconds() > 0 {
 			race = append(race, r)
@@ -46,10 +46,10 @@ func (v *Verdict) TieLabels() (list []string) {
 func (v *Verdict) Entry(cache, tool string, libraries map[string]string) wisdom.Entry {
 	w := v.WinnerRecord()
 	e := wisdom.Entry{
-		Device: w.Device, Cache: cache, Point: v.Point, Objective: v.Objective, Joules: costOf(w, results.OfEnergy), Impl: w.Impl.Name, Knobs: w.Impl.Knobs, Seconds: w.Seconds(), Complete: v.Complete, Unsure: !v.Clear,
+		Device: w.Device, Cache: cache, Point: v.Point, Objective: v.Objective, Joules: costOf(w, record.OfEnergy), Impl: w.Impl.Name, Knobs: w.Impl.Knobs, Seconds: w.Seconds(), Complete: v.Complete, Unsure: !v.Clear,
 		Tool: tool, Libraries: libraries, Run: w.Run, Time: w.Time,
 	}
-	if v.Objective != results.OfEnergy {
+	if v.Objective != record.OfEnergy {
 		e.Joules = 0
 	}
 	e.Tried = v.Timed()
@@ -61,7 +61,7 @@ func (v *Verdict) Entry(cache, tool string, libraries map[string]string) wisdom.
 
 // Cost is the seconds of the winner's run and, if energy was the objective, its joules; else 0.
 func (v *Verdict) Cost() (seconds, joules float64) {
-	if v.Objective == results.OfEnergy {
+	if v.Objective == record.OfEnergy {
 		return v.WinnerRecord().Seconds(), v.Medians[v.Winner]
 	}
 	return v.Medians[v.Winner], 0
@@ -69,11 +69,11 @@ func (v *Verdict) Cost() (seconds, joules float64) {
 
 // Incumbent is the setting that the book has for exactly that point and objective. Its name is "" if
 // there is none.
-func Incumbent(b *wisdom.Book, objective, device, cache string, p results.Point) results.Impl {
+func Incumbent(b *wisdom.Book, objective, device, cache string, p record.Point) record.Impl {
 	for _, m := range b.LookupFor(objective, device, cache, p) {
 		if m.Kind == wisdom.Exact {
-			return results.Impl{Name: m.Impl, Knobs: m.Knobs}
+			return record.Impl{Name: m.Impl, Knobs: m.Knobs}
 		}
 	}
-	return results.Impl{}
+	return record.Impl{}
 }

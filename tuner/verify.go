@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/config"
@@ -173,7 +173,7 @@ func (v *verification) run(s *Sweep, c *candidate) error {
 			return err
 		}
 		if dev.OK() || v.problem.Pass != rnn.Train || !v.problem.Cell.Kinked() {
-			v.note(c, dev, got, results.Verify{Method: results.VerifyPeer, Steps: v.problem.Steps, Share: 1, Peer: v.peer.label})
+			v.note(c, dev, got, record.Verify{Method: record.VerifyPeer, Steps: v.problem.Steps, Share: 1, Peer: v.peer.label})
 			return nil
 		} // else both may be right: a kink has two right gradients
 	}
@@ -203,10 +203,10 @@ func (v *verification) checkWhole(c *candidate, prog rnn.Memory, plan *rnn.Plan,
 			return err
 		})
 	}
-	how := results.Verify{Method: results.VerifyWhole, Steps: d.Problem.Steps, Share: 1, Kinks: counted(found)}
+	how := record.Verify{Method: record.VerifyWhole, Steps: d.Problem.Steps, Share: 1, Kinks: counted(found)}
 	if d.Problem != v.problem {
-		how.Method, how.Share = results.VerifyShorter, 0
-		c.warn(results.WarnPart)
+		how.Method, how.Share = record.VerifyShorter, 0
+		c.warn(record.WarnPart)
 	}
 	v.note(c, dev, got, how)
 	return err
@@ -241,10 +241,10 @@ func (v *verification) checkStepwise(s *Sweep, c *candidate, all bool) error {
 			return err
 		}
 	}
-	how := results.Verify{Method: results.VerifyStepwise, Steps: min(covered.Steps, v.problem.Steps), Share: covered.Share, Kinks: counted(covered.Kinks)}
+	how := record.Verify{Method: record.VerifyStepwise, Steps: min(covered.Steps, v.problem.Steps), Share: covered.Share, Kinks: counted(covered.Kinks)}
 	v.note(c, dev, got, how)
 	if covered.Steps < v.problem.Frames() {
-		c.warn(results.WarnPart)
+		c.warn(record.WarnPart)
 	}
 	if all && dev.OK() && v.peer == nil {
 		v.peer = &peer{c.Spec.Label, got}
@@ -308,7 +308,7 @@ func (v *verification) tryPeer(s *Sweep, other *candidate) error {
 }
 
 // note puts the outcome of a check into c's record.
-func (v *verification) note(c *candidate, dev rnn.Deviation, got []rnn.Tensor, how results.Verify) {
+func (v *verification) note(c *candidate, dev rnn.Deviation, got []rnn.Tensor, how record.Verify) {
 	how.Reference, how.Tensor, how.MaxAbs, how.Error, how.Tolerance = "cpu_f64", dev.Tensor, finite(dev.MaxAbs), finite(dev.Error), dev.Tolerance
 	how.Sequences, how.OK, how.Partial, how.UnitError = v.data.Distinct, dev.OK(), []string{}, c.Plan.UnitError
 	for _, t := range got {
@@ -320,15 +320,15 @@ func (v *verification) note(c *candidate, dev rnn.Deviation, got []rnn.Tensor, h
 }
 
 // counted converts kinks for the record; nil where no unit was examined.
-func counted(k rnn.Kinks) *results.Kinks {
+func counted(k rnn.Kinks) *record.Kinks {
 	if k.Units == 0 {
 		return nil
 	}
-	return &results.Kinks{Units: k.Units, Near: k.Near, Other: k.Other}
+	return &record.Kinks{Units: k.Units, Near: k.Near, Other: k.Other}
 }
 
 // mismatch says in a sentence what is wrong with an answer.
-func mismatch(v *results.Verify) string {
+func mismatch(v *record.Verify) string {
 	truth := "the reference"
 	if v.Peer != "" {
 		truth = "the verified answer of " + v.Peer

@@ -3,7 +3,7 @@ package tuner
 import (
 	"slices"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 )
 
@@ -50,9 +50,9 @@ func (v *verification) recheckEach(s *Sweep, c *candidate) error {
 	if err != nil || !dev.OK() {
 		return err
 	}
-	v.note(c, dev, got, results.Verify{Method: results.VerifyStepwise, Steps: covered.Steps, Share: covered.Share, Kinks: counted(covered.Kinks)})
+	v.note(c, dev, got, record.Verify{Method: record.VerifyStepwise, Steps: covered.Steps, Share: covered.Share, Kinks: counted(covered.Kinks)})
 	if covered.Steps < v.problem.Steps {
-		c.warn(results.WarnPart)
+		c.warn(record.WarnPart)
 	}
 	return nil
 }

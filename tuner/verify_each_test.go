@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
@@ -60,9 +60,9 @@ func TestCopiesAtKinks(t *testing.T) {
 	row := func(i int) int { return i / p.Hidden % p.Batch }
 	for _, flops := range []float64{1e7, 1e8} { // steps of three sequences, and some sequences wholly
 		tuner.SetReferenceFLOPs(t, flops)
-		check := func(parts map[string]float32, spoil func(name string, v []float32)) results.Record {
+		check := func(parts map[string]float32, spoil func(name string, v []float32)) record.Record {
 			s := once(&tuner.Sweep{Device: placed{open(t), p.Batch, parts, spoil}})
-			recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "cudnnstyle"))
+			recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, "cudnnstyle"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +70,7 @@ func TestCopiesAtKinks(t *testing.T) {
 		}
 		rounds := map[string]float32{"x": 0x1p-11}
 		r := check(rounds, nil)
-		if v := r.Verify; r.Status != results.OK || v.Method != results.VerifyStepwise || v.Kinks.Units == 0 || 20*v.Kinks.Near > v.Kinks.Units || v.Error > v.Tolerance/4 {
+		if v := r.Verify; r.Status != record.OK || v.Method != record.VerifyStepwise || v.Kinks.Units == 0 || 20*v.Kinks.Near > v.Kinks.Units || v.Error > v.Tolerance/4 {
 			t.Errorf("%v operations: %s, %+v", flops, r.Status, v)
 		}
 		for name, spoil := range map[string]func(name string, v []float32){
@@ -94,11 +94,11 @@ func TestCopiesAtKinks(t *testing.T) {
 				}
 			},
 		} {
-			if r := check(rounds, spoil); r.Status != results.Incorrect {
+			if r := check(rounds, spoil); r.Status != record.Incorrect {
 				t.Errorf("%v operations, %s: %s, %+v", flops, name, r.Status, r.Verify)
 			}
 		}
-		if r := check(map[string]float32{"x": 0x1p-11, "dy": 0x1p-4}, nil); r.Status != results.Incorrect {
+		if r := check(map[string]float32{"x": 0x1p-11, "dy": 0x1p-4}, nil); r.Status != record.Incorrect {
 			t.Errorf("%v operations, gradients of half the batch: %s, %+v", flops, r.Status, r.Verify)
 		}
 	}

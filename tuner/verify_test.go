@@ -10,7 +10,7 @@ import (
 	"rnnbench/impl"
 	"rnnbench/impl/cudnnstyle"
 	"rnnbench/impl/naive"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
@@ -26,12 +26,12 @@ func once(s *tuner.Sweep) *tuner.Sweep {
 }
 
 // long is a point that counts as large if the reference may compute little.
-func long(c *cell.Cell, pass string) results.Point {
-	return results.Point{Cell: c.Name, Pass: pass, Hidden: 17, Input: 11, Batch: 5, Steps: 70, Layers: 2, Precision: "fp32"}
+func long(c *cell.Cell, pass string) record.Point {
+	return record.Point{Cell: c.Name, Pass: pass, Hidden: 17, Input: 11, Batch: 5, Steps: 70, Layers: 2, Precision: "fp32"}
 }
 
 // embedded is a long point with an embedding, groups of classes and a weighted loss.
-func embedded(c *cell.Cell) results.Point {
+func embedded(c *cell.Cell) record.Point {
 	p := long(c, "train")
 	p.Symbols, p.Embedding, p.Output, p.Groups, p.Weighted = 7, 9, 10, 2, true
 	return p
@@ -48,14 +48,14 @@ func TestLargeProblemsPass(t *testing.T) {
 			continue // some cells stand for all
 		}
 		for i, pass := range []string{"forward", "train"} {
-			points := []results.Point{long(c, pass)}
+			points := []record.Point{long(c, pass)}
 			p := points[0]
 			p.Output, p.OneHot, p.Precision = 7, c.Window == 1, []string{"fp32", "bf16"}[i]
 			points = append(points, p)
 			if pass == "train" {
 				points = append(points, embedded(c))
 			}
-			p.Direction = []results.Direction{"both", "alternate", "reverse"}[(k+i)%3]
+			p.Direction = []record.Direction{"both", "alternate", "reverse"}[(k+i)%3]
 			points = append(points, p)
 			if c.Projects() {
 				narrow := long(c, pass)
@@ -67,23 +67,23 @@ func TestLargeProblemsPass(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, r := range recs {
-				if r.Status == results.Skipped {
+				if r.Status == record.Skipped {
 					continue
 				}
-				if r.Status != results.OK {
+				if r.Status != record.OK {
 					t.Errorf("%v %s: %s %s %+v", r.Point, r.Impl.Label, r.Status, *r.Reason, r.Verify)
 					continue
 				}
 				v := r.Verify
 				methods[v.Method]++
-				if all := v.Steps == r.Point.Steps; all == slices.Contains(r.Warnings, results.WarnPart) || v.Method == results.VerifyWhole {
+				if all := v.Steps == r.Point.Steps; all == slices.Contains(r.Warnings, record.WarnPart) || v.Method == record.VerifyWhole {
 					t.Errorf("%v %s: %+v, warnings %v", r.Point, r.Impl.Label, v, r.Warnings)
 				}
 			}
 		}
 	}
 	t.Log(methods)
-	for _, m := range []string{results.VerifyStepwise, results.VerifyPeer} {
+	for _, m := range []string{record.VerifyStepwise, record.VerifyPeer} {
 		if methods[m] == 0 {
 			t.Errorf("no technique was checked by the method %s: %v", m, methods)
 		}
@@ -173,11 +173,11 @@ func TestFaultsOfLongRuns(t *testing.T) {
 		if test.pass == "embedded" {
 			p = embedded(cell.LSTM)
 		}
-		recs, err := sweep(t, once(&tuner.Sweep{Device: d}), context.Background(), []results.Point{p}, specs(t, test.tech))
+		recs, err := sweep(t, once(&tuner.Sweep{Device: d}), context.Background(), []record.Point{p}, specs(t, test.tech))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := recs[0]; r.Status != results.Incorrect || r.Verify.Steps != steps && p.Symbols == 0 {
+		if r := recs[0]; r.Status != record.Incorrect || r.Verify.Steps != steps && p.Symbols == 0 {
 			t.Errorf("%s: a fault in %s of %s is %s: %+v", test.name, test.matrix, test.tech, r.Status, r.Verify)
 		} else {
 			t.Log(test.name+":", fmt.Sprintf("%.3g of %.3g;", r.Verify.Error, r.Verify.Tolerance), *r.Reason)
@@ -198,8 +198,8 @@ func TestFaultsBesideAPeer(t *testing.T) {
 	}}
 	p := long(cell.GRU, "train")
 	var known []rnn.Technique // nil: all
-	check := func(techniques ...string) []results.Record {
-		recs, err := sweep(t, once(&tuner.Sweep{Device: only{d, "x·W"}, Techniques: known}), context.Background(), []results.Point{p}, specs(t, techniques...))
+	check := func(techniques ...string) []record.Record {
+		recs, err := sweep(t, once(&tuner.Sweep{Device: only{d, "x·W"}, Techniques: known}), context.Background(), []record.Point{p}, specs(t, techniques...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,20 +207,20 @@ func TestFaultsBesideAPeer(t *testing.T) {
 	}
 	for _, spoil = range []bool{false, true} {
 		recs := check("naive", "cudnnstyle")
-		want := map[bool]results.Status{false: results.OK, true: results.Incorrect}[spoil]
-		if v := recs[0].Verify; recs[0].Status != want || v.Method != results.VerifyPeer || v.Peer != "cudnnstyle" || v.Steps != p.Steps {
+		want := map[bool]record.Status{false: record.OK, true: record.Incorrect}[spoil]
+		if v := recs[0].Verify; recs[0].Status != want || v.Method != record.VerifyPeer || v.Peer != "cudnnstyle" || v.Steps != p.Steps {
 			t.Errorf("naive spoilt %t: %s %+v", spoil, recs[0].Status, v)
 		}
-		if v := recs[1].Verify; recs[1].Status != results.OK || v.Method != results.VerifyStepwise {
+		if v := recs[1].Verify; recs[1].Status != record.OK || v.Method != record.VerifyStepwise {
 			t.Errorf("cudnnstyle: %s %+v", recs[1].Status, v)
 		}
-		if r := check("naive")[0]; r.Status != want || r.Verify.Method != results.VerifyPeer || len(r.Warnings) != len(recs[0].Warnings) {
+		if r := check("naive")[0]; r.Status != want || r.Verify.Method != record.VerifyPeer || len(r.Warnings) != len(recs[0].Warnings) {
 			t.Errorf("naive alone, spoilt %t: %s %+v, warnings %v", spoil, r.Status, r.Verify, r.Warnings)
 		}
 	}
 	spoil, known = false, []rnn.Technique{impl.Lookup("naive")}
 	r := check("naive")[0]
-	if r.Status != results.OK || r.Verify.Method != results.VerifyShorter || r.Verify.Steps >= p.Steps || !slices.Contains(r.Warnings, results.WarnPart) {
+	if r.Status != record.OK || r.Verify.Method != record.VerifyShorter || r.Verify.Steps >= p.Steps || !slices.Contains(r.Warnings, record.WarnPart) {
 		t.Errorf("the only technique: %s %+v, warnings %v", r.Status, r.Verify, r.Warnings)
 	}
 }
@@ -231,14 +231,14 @@ func TestLargePeers(t *testing.T) {
 	tuner.SetReferenceFLOPs(t, 3e5)
 	p := long(cell.GRU, "train")
 	p.Steps, p.Hidden, p.Input, p.Batch, p.Layers = 5000, 3, 2, 1, 1
-	for bytes, want := range map[int64]string{1 << 20: results.VerifyShorter, 1 << 30: results.VerifyPeer} {
+	for bytes, want := range map[int64]string{1 << 20: record.VerifyShorter, 1 << 30: record.VerifyPeer} {
 		tuner.SetPeerBytes(t, bytes)
 		s := once(&tuner.Sweep{Device: open(t), Techniques: []rnn.Technique{naive.Technique{}, cudnnstyle.Technique{}}})
-		recs, err := sweep(t, s, context.Background(), []results.Point{p}, specs(t, "naive"))
+		recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, "naive"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := recs[0]; r.Status != results.OK || r.Verify.Method != want {
+		if r := recs[0]; r.Status != record.OK || r.Verify.Method != want {
 			t.Errorf("up to %d bytes: %s, %+v; want %s", bytes, r.Status, r.Verify, want)
 		}
 	}
@@ -261,11 +261,11 @@ func (d only) Compile(s *schedule.Schedule, k knob.Params) (device.Program, erro
 func TestUnverified(t *testing.T) {
 	s := once(&tuner.Sweep{Device: open(t)})
 	s.Settings.Verify = false
-	recs, err := sweep(t, s, context.Background(), []results.Point{small()}, specs(t, "naive"))
+	recs, err := sweep(t, s, context.Background(), []record.Point{small()}, specs(t, "naive"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := recs[0]; r.Status != results.OK || r.Verify != nil || !slices.Contains(r.Warnings, results.WarnUnverified) {
+	if r := recs[0]; r.Status != record.OK || r.Verify != nil || !slices.Contains(r.Warnings, record.WarnUnverified) {
 		t.Errorf("%s, verified %v, warnings %v", r.Status, r.Verify, r.Warnings)
 	}
 }

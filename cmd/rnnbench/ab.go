@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/device/worker"
-	"rnnbench/results/turns"
+	"rnnbench/record/turns"
 )
 
 // abFlags are the flags of compare --ab, which runs two programs in turns.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestTurnsAreKilled: if compare --ab is killed, the program that it runs ends too.
@@ -30,11 +30,11 @@ func TestTurnsAreKilled(t *testing.T) {
 			return false
 		}
 		run = filepath.Dir(found[0])
-		return results.Writing(run)
+		return record.Writing(run)
 	})
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = child.Wait() // it was killed
-	eventually("the program still writes its run", func() bool { return !results.Writing(run) })
+	eventually("the program still writes its run", func() bool { return !record.Writing(run) })
 }

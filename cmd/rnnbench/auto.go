@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/tuner/auto"
 	"rnnbench/tuner/config"
@@ -37,7 +37,7 @@ func (s *settings) oracle(b *bench, c config.Config) *auto.Oracle {
 		if err != nil {
 			path = "" // without a home folder, each command races again
 		}
-		o.Race = func(p results.Point, specs []grid.Spec) []float64 {
+		o.Race = func(p record.Point, specs []grid.Spec) []float64 {
 			return o.Measure(context.Background(), path, p, specs)
 		}
 	}
@@ -66,7 +66,7 @@ func isVendor(name string) bool {
 }
 
 // decide replaces auto by the technique chosen at p. It returns other specs unchanged.
-func (b *bench) decide(p results.Point, s grid.Spec) (grid.Spec, error) { return b.oracle.Decide(p, s) }
+func (b *bench) decide(p record.Point, s grid.Spec) (grid.Spec, error) { return b.oracle.Decide(p, s) }
 
 // tellChoices prints which techniques auto chose, one line per reason.
 func tellChoices(p *program, specs []grid.Spec) {

@@ -14,8 +14,8 @@ import (
 	"rnnbench/impl"
 	"rnnbench/model"
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
-	"rnnbench/results/around"
+	"rnnbench/record"
+	"rnnbench/record/around"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/train/training"
@@ -126,9 +126,9 @@ func (s *settings) openCPU(c config.Config) (device.Device, error) {
 }
 
 // crowded warns that workers share processors; nil: they do not.
-func (b *bench) crowded(env results.Environment) []results.Advice {
+func (b *bench) crowded(env record.Environment) []record.Advice {
 	if n := env.CPU.Allowed; b.info.Name == "cpu" && n > 0 && b.info.Workers > n {
-		return []results.Advice{{
+		return []record.Advice{{
 			What:   fmt.Sprintf("%d threads share %s and spend most of their time waiting", b.info.Workers, plural(n, "processor")),
 			Remedy: fmt.Sprintf("use --threads %d, or omit the flag", n),
 		}}
@@ -162,13 +162,13 @@ func (b *bench) free() int64 {
 }
 
 // record describes the device for a manifest.
-func (b *bench) record() results.Device {
-	d := results.Device{Key: b.info.Key, Name: b.info.Model, Facts: maps.Clone(b.info.Libraries)}
+func (b *bench) record() record.Device {
+	d := record.Device{Key: b.info.Key, Name: b.info.Model, Facts: maps.Clone(b.info.Libraries)}
 	if d.Facts == nil {
 		d.Facts = map[string]string{}
 	}
 	d.Facts["workers"] = fmt.Sprint(b.info.Workers)
-	if b.info.Build != "" && results.OnGPU(b.info.Key) { // elsewhere the worker is this program
+	if b.info.Build != "" && record.OnGPU(b.info.Key) { // elsewhere the worker is this program
 		d.Facts[workerCommit] = b.info.Build
 	}
 	if f := b.limits.FLOPS; f > 0 {
@@ -249,7 +249,7 @@ func implNames() []string {
 }
 
 // derive computes the keys of --where that are not axes: flops, mem and intensity.
-func (b *bench) derive(p results.Point, s grid.Spec, key string) (float64, error) {
+func (b *bench) derive(p record.Point, s grid.Spec, key string) (float64, error) {
 	problem, err := tuner.Problem(p)
 	if err != nil || key == "flops" {
 		return float64(problem.FLOPs()), err
@@ -258,7 +258,7 @@ func (b *bench) derive(p results.Point, s grid.Spec, key string) (float64, error
 	if err != nil {
 		return 0, err
 	}
-	if key == "mem" && (l.Reason == "" || l.Code == results.ReasonMemory) {
+	if key == "mem" && (l.Reason == "" || l.Code == record.ReasonMemory) {
 		return float64(l.Need()), nil // what forecasts print
 	}
 	if l.Reason != "" {
@@ -269,7 +269,7 @@ func (b *bench) derive(p results.Point, s grid.Spec, key string) (float64, error
 
 // layOut lays p out with s for the device, after auto has chosen. It returns an error only for a
 // user's mistake; a layout that is declined has a Reason.
-func (b *bench) layOut(p results.Point, s grid.Spec) (*tuner.Layout, error) {
+func (b *bench) layOut(p record.Point, s grid.Spec) (*tuner.Layout, error) {
 	s, err := b.decide(p, s)
 	if err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/plots/table"
-	"rnnbench/results"
-	"rnnbench/results/compare"
+	"rnnbench/record"
+	"rnnbench/record/compare"
 	"rnnbench/tuner/grid"
 )
 
@@ -141,7 +141,7 @@ func compareRuns(ctx context.Context, p *program, cmd *cobra.Command, args []str
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(sets, func(s results.Set) bool { return len(s.Records) == 0 }); i >= 0 {
+	if i := slices.IndexFunc(sets, func(s record.Set) bool { return len(s.Records) == 0 }); i >= 0 {
 		return &failure{exitChanged, fmt.Errorf("no records to compare in %s", args[i]), ""}
 	}
 	if run := onBothSides(sets, side); run != "" {
@@ -152,7 +152,7 @@ func compareRuns(ctx context.Context, p *program, cmd *cobra.Command, args []str
 }
 
 // onBothSides returns a run that is on two sides; "": there is none.
-func onBothSides(sets []results.Set, side []int) string {
+func onBothSides(sets []record.Set, side []int) string {
 	of := map[string]int{}
 	for i, s := range sets {
 		first, seen := of[s.Manifest.Run]
@@ -191,7 +191,7 @@ func split(args []string, dir string) (runs []string, side []int) {
 }
 
 // compare prints how the sets differ from the first.
-func (p *program) compare(sets []results.Set, o compare.Options, only, bad []compare.Verdict, format string) error {
+func (p *program) compare(sets []record.Set, o compare.Options, only, bad []compare.Verdict, format string) error {
 	sides := compare.Sides(sets)
 	list, err := compare.Runs(sides[0], sides[1:], o)
 	switch {

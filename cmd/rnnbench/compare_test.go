@@ -7,18 +7,18 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestCompare compares runs whose records were changed on purpose.
 func TestCompare(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, tiny+" --label first -q").want(t, exitDone, nil, nil)
-	m, recs, _, err := results.Read(usualDir)
+	m, recs, _, err := record.Read(usualDir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := func(name string, change func(i int, r *results.Record)) {
+	write := func(name string, change func(i int, r *record.Record)) {
 		t.Helper()
 		var text bytes.Buffer
 		for i, r := range recs {
@@ -26,11 +26,11 @@ func TestCompare(t *testing.T) {
 			for j := range samples {
 				samples[j] = 1e-3 * (1 + 0.0001*float64(j))
 			}
-			r.Samples = &results.Samples{Wall: samples}
+			r.Samples = &record.Samples{Wall: samples}
 			if change != nil {
 				change(i, &r)
 			}
-			st, _ := results.Summarize(r.Samples.Wall, 0)
+			st, _ := record.Summarize(r.Samples.Wall, 0)
 			r.Stats = &st
 			line, err := json.Marshal(r)
 			if err != nil {
@@ -46,20 +46,20 @@ func TestCompare(t *testing.T) {
 	rnnbench(t, "compare a=out b="+m.Run+" c=out").want(t, exitDone, nil, []string{"warning: both sides are run"})
 	write("base.jsonl", nil)
 	write("same.jsonl", nil)
-	write("slow.jsonl", func(i int, r *results.Record) {
+	write("slow.jsonl", func(i int, r *record.Record) {
 		if i == 0 {
 			for j := range r.Samples.Wall {
 				r.Samples.Wall[j] *= 1.2
 			}
 		}
 	})
-	write("broken.jsonl", func(i int, r *results.Record) {
+	write("broken.jsonl", func(i int, r *record.Record) {
 		if why := "off by 3"; i == 1 {
-			r.Status, r.Reason = results.Incorrect, &why
+			r.Status, r.Reason = record.Incorrect, &why
 		}
 	})
-	write("other.jsonl", func(_ int, r *results.Record) { r.Point.Cell = "gru" })
-	write("elsewhere.jsonl", func(_ int, r *results.Record) { r.Device = "abacus" })
+	write("other.jsonl", func(_ int, r *record.Record) { r.Point.Cell = "gru" })
+	write("elsewhere.jsonl", func(_ int, r *record.Record) { r.Device = "abacus" })
 	for _, c := range []struct {
 		line        string
 		code        int

@@ -6,7 +6,7 @@ import (
 	"rnnbench/device/cpu"
 	"rnnbench/device/cuda"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner"
@@ -25,7 +25,7 @@ func launches(device string) bool { return strings.HasPrefix(device, "cuda-") }
 
 // spelledOut formats a technique with its settings for --impl, without settings that are
 // defaults at the point on that device.
-func spelledOut(name string, knobs knob.Params, at results.Point, device string) string {
+func spelledOut(name string, knobs knob.Params, at record.Point, device string) string {
 	return tuner.Spell(impl.All(), vocabularyOf(device), launches(device), name, knobs, at)
 }
 
@@ -34,7 +34,7 @@ func spelledOut(name string, knobs knob.Params, at results.Point, device string)
 func exampleKnobs(t rnn.Technique) []knob.Knob {
 	at := example()
 	var all []knob.Knob
-	for _, at.Lengths = range []results.SequenceLengths{"", "uniform:50%"} {
+	for _, at.Lengths = range []record.SequenceLengths{"", "uniform:50%"} {
 		problem, err := tuner.Problem(at)
 		if err != nil {
 			continue

@@ -15,8 +15,8 @@ import (
 	"rnnbench/model"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
-	"rnnbench/results/files"
+	"rnnbench/record"
+	"rnnbench/record/files"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/probe"
 )
@@ -76,7 +76,7 @@ rnnbench model.`,
 }
 
 // diagnose measures the machine and its noise. It saves the machine for the floors of later records.
-func diagnose(ctx context.Context, p *program, b *bench, env results.Environment) (diagnosis, error) {
+func diagnose(ctx context.Context, p *program, b *bench, env record.Environment) (diagnosis, error) {
 	if err := measureBench(p, b); err != nil {
 		return diagnosis{}, err
 	}
@@ -89,7 +89,7 @@ func diagnose(ctx context.Context, p *program, b *bench, env results.Environment
 		return diagnosis{}, err
 	}
 	if env.CPU.Steal != nil { // of the last seconds rather than since the start
-		env.CPU.Steal = results.Capture(results.Options{Interval: 300 * time.Millisecond}).CPU.Steal
+		env.CPU.Steal = record.Capture(record.Options{Interval: 300 * time.Millisecond}).CPU.Steal
 	}
 	d := diagnosis{Environment: env, Device: b.record(), Noise: noise, machine: b.machine, rates: b.limits.More, State: []finding{}, Advice: []advice{}}
 	if i, ok := b.Device.(device.Inspector); ok {
@@ -104,7 +104,7 @@ func diagnose(ctx context.Context, p *program, b *bench, env results.Environment
 			}
 		}
 	}
-	for _, a := range slices.Concat(b.crowded(env), disturbed(b), otherRuns(b), company(b), results.Warnings(env), noise.Advice()) {
+	for _, a := range slices.Concat(b.crowded(env), disturbed(b), otherRuns(b), company(b), record.Warnings(env), noise.Advice()) {
 		d.Advice = append(d.Advice, advice(a))
 	}
 	return d, nil
@@ -112,11 +112,11 @@ func diagnose(ctx context.Context, p *program, b *bench, env results.Environment
 
 // A diagnosis is what doctor finds.
 type diagnosis struct {
-	Environment results.Environment `json:"env"`
-	Device      results.Device      `json:"device"`
-	Noise       probe.Noise         `json:"noise"`
-	State       []finding           `json:"state"` // of a device.Inspector
-	Advice      []advice            `json:"advice"`
+	Environment record.Environment `json:"env"`
+	Device      record.Device      `json:"device"`
+	Noise       probe.Noise        `json:"noise"`
+	State       []finding          `json:"state"` // of a device.Inspector
+	Advice      []advice           `json:"advice"`
 
 	machine *model.Machine // as in Device; nil: not measured
 	rates   []device.Rate  // likewise
@@ -134,7 +134,7 @@ type advice struct {
 
 // listen times one short program many times and returns the spread of its times.
 func (b *bench) listen(ctx context.Context) (probe.Noise, error) {
-	at := results.Point{Cell: "lstm", Pass: "forward", Hidden: 128, Input: 128, Layers: 1, Batch: 8, Steps: 10, Precision: "fp32"}
+	at := record.Point{Cell: "lstm", Pass: "forward", Hidden: 128, Input: 128, Layers: 1, Batch: 8, Steps: 10, Precision: "fp32"}
 	l, err := b.layOut(at, grid.Spec{Name: "cudnnstyle"})
 	if err != nil {
 		return probe.Noise{}, err

@@ -8,13 +8,13 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/model"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/probe"
 )
 
 // TestCrowded warns of more threads than processors, and of no others.
 func TestCrowded(t *testing.T) {
-	env := results.Environment{}
+	env := record.Environment{}
 	env.CPU.Allowed = 2
 	for _, c := range []struct {
 		name    string
@@ -35,7 +35,7 @@ func TestDoctorGPU(t *testing.T) {
 	if err != nil || m == nil {
 		t.Fatal(m, err)
 	}
-	d := diagnosis{Device: results.Device{Name: "NVIDIA H200", Facts: map[string]string{"workers": "132", "driver": "580"}}, machine: m}
+	d := diagnosis{Device: record.Device{Name: "NVIDIA H200", Facts: map[string]string{"workers": "132", "driver": "580"}}, machine: m}
 	var b bytes.Buffer
 	if err := d.print(&b, 0); err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestExchangeUnknown(t *testing.T) {
 func TestDoctorTopology(t *testing.T) {
 	m := &model.Machine{Levels: []model.Level{{Name: "L2", P: 1, B: 1}, {Name: "L3", P: 16, B: 1, C: 2e-6, X: 1e9}},
 		Meetings: []model.Meeting{{Parts: 2, Seconds: 2e-7}, {Parts: 8, Seconds: 9e-7}, {Parts: 16, Seconds: 2e-6}}}
-	d := diagnosis{Device: results.Device{Name: "x", Facts: map[string]string{"workers": "16", "simd": "avx2", "topology": "16 cores, 2 clusters of 8 cores that share 32 MiB of L3"}}, machine: m}
+	d := diagnosis{Device: record.Device{Name: "x", Facts: map[string]string{"workers": "16", "simd": "avx2", "topology": "16 cores, 2 clusters of 8 cores that share 32 MiB of L3"}}, machine: m}
 	var b bytes.Buffer
 	if err := d.print(&b, 0); err != nil {
 		t.Fatal(err)

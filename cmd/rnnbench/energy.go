@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 )
@@ -23,7 +23,7 @@ const objectiveTime = "time"
 
 // objective returns --objective as wisdom stores it: "" for time.
 func (s *settings) objective() string {
-	if s.least == results.OfEnergy {
+	if s.least == record.OfEnergy {
 		return s.least
 	}
 	return ""

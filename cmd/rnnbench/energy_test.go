@@ -12,7 +12,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/device/worker"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner/config"
@@ -87,13 +87,13 @@ func TestTuneEnergy(t *testing.T) {
 	rnnbench(t, tune+" --objective energy").want(t, exitDone, []string{"least energy", "takes more by", "J ", "naive"}, []string{"least energy wins", "wisdom saved"})
 	rnnbench(t, tune+" --objective energy").want(t, exitDone, []string{"naive"}, []string{"0 samples", "all records were known already"})
 
-	m, recs, _, err := results.Read("out")
+	m, recs, _, err := record.Read("out")
 	if err != nil || len(recs) != 2 || len(m.Winners) != 1 {
 		t.Fatalf("%d records, %d winners, %v", len(recs), len(m.Winners), err)
 	}
 	for _, r := range recs {
 		e := r.Energy
-		if r.Mode.Objective != results.OfEnergy || e == nil || e.Joules == nil || len(e.Windows) != r.Stats.N || e.Source != "test" {
+		if r.Mode.Objective != record.OfEnergy || e == nil || e.Joules == nil || len(e.Windows) != r.Stats.N || e.Source != "test" {
 			t.Errorf("%s: %+v, %+v", r.Impl.Label, r.Mode, e)
 		}
 	}
@@ -110,7 +110,7 @@ func TestTuneEnergy(t *testing.T) {
 		t.Fatalf("%d entries, %v", len(b.Entries), err)
 	}
 	for _, e := range b.Entries {
-		if e.Objective == results.OfEnergy != (e.Joules > 0) || e.Seconds <= 0 || e.Objective == results.OfEnergy && math.Abs(e.Joules/w.Joules-1) > 0.2 {
+		if e.Objective == record.OfEnergy != (e.Joules > 0) || e.Seconds <= 0 || e.Objective == record.OfEnergy && math.Abs(e.Joules/w.Joules-1) > 0.2 {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -121,7 +121,7 @@ func TestTuneEnergy(t *testing.T) {
 	rnnbench(t, "wisdom show --wisdom w.toml").want(t, exitDone, []string{", least energy"}, nil)
 	rnnbench(t, "tune --shard 1/1"+at+" --impl naive,cudnnstyle --depth 0 --objective energy --label s").want(t, exitDone, nil, nil)
 	rnnbench(t, "merge out/"+shardName(t)+" --wisdom merged.toml").want(t, exitDone, nil, []string{"1 entry merged into merged.toml"})
-	if b, err := wisdom.Read("merged.toml"); err != nil || len(b.Entries) != 1 || b.Entries[0].Objective != results.OfEnergy {
+	if b, err := wisdom.Read("merged.toml"); err != nil || len(b.Entries) != 1 || b.Entries[0].Objective != record.OfEnergy {
 		t.Errorf("%+v, %v", b, err)
 	}
 }
@@ -139,7 +139,7 @@ func shardName(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if m, err := results.ReadManifest("out/" + e.Name()); err == nil && m.Plan.Shard != nil {
+		if m, err := record.ReadManifest("out/" + e.Name()); err == nil && m.Plan.Shard != nil {
 			return e.Name()
 		}
 	}

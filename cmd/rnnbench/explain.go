@@ -12,7 +12,7 @@ import (
 	"rnnbench/device/cuda"
 	"rnnbench/internal/safe"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/explain"
@@ -20,8 +20,8 @@ import (
 )
 
 // example returns a point with a short schedule at which every knob applies.
-func example() results.Point {
-	return results.Point{Cell: "lstm", Pass: "train", Hidden: 512, Input: 512, Layers: 4, Batch: 64, Steps: 100, Precision: "fp32"}
+func example() record.Point {
+	return record.Point{Cell: "lstm", Pass: "train", Hidden: 512, Input: 512, Layers: 4, Batch: 64, Steps: 100, Precision: "fp32"}
 }
 
 const explainLong = `Explain prints the schedule of each technique at one point:

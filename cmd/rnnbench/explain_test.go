@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/explain"
 )
 
@@ -48,7 +48,7 @@ func TestExplainJSON(t *testing.T) {
 			t.Errorf("what runs is %+v", c.Runs)
 		}
 	}
-	if e.Expected == nil || e.Expected.Part != results.PartPersistent || e.Floor == nil || e.Floor.Seconds >= e.Expected.Seconds || e.Floor.Bound != "exchange" || e.Floor.Error == nil {
+	if e.Expected == nil || e.Expected.Part != record.PartPersistent || e.Floor == nil || e.Floor.Seconds >= e.Expected.Seconds || e.Floor.Bound != "exchange" || e.Floor.Error == nil {
 		t.Errorf("%+v is expected, and the floor is %v", e.Expected, *e.Floor)
 	}
 	launches := 0

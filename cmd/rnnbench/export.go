@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rnnbench/results/files"
+	"rnnbench/record/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/torch"
 	"rnnbench/tuner"

@@ -7,7 +7,7 @@ import (
 
 	"rnnbench/device/cpu"
 	"rnnbench/model"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestFloor: after doctor has saved the machine, records of persistent layers have a floor, which
@@ -41,7 +41,7 @@ func TestFloor(t *testing.T) {
 	rnnbench(t, "show after").want(t, exitDone, []string{"% of floor"}, nil)
 	rnnbench(t, "plot --y floor -f x.svg after").want(t, exitDone, nil, []string{"wrote x.svg"})
 	for line := range strings.Lines(rnnbench(t, "show after -o jsonl").out) {
-		var r results.Record
+		var r record.Record
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}

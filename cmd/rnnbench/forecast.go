@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"rnnbench/device/worker"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -55,7 +55,7 @@ func planFor(p *program, c config.Config, b *bench) (plan.Plan, error) {
 // checkKnobs returns an error for an invalid setting of a knob, before anything is measured.
 func checkKnobs(b *bench, q plan.Plan) error {
 	techniques := b.techniques()
-	return q.Each(func(at results.Point, specs []grid.Spec) error {
+	return q.Each(func(at record.Point, specs []grid.Spec) error {
 		for _, s := range specs {
 			if err := tuner.CheckKnobs(b.Device, techniques, at, s); err != nil {
 				return fmt.Errorf("%v: %w", at, err)

@@ -15,7 +15,7 @@ import (
 
 	"rnnbench/internal/tomlfile"
 	"rnnbench/plots/table"
-	"rnnbench/results/files"
+	"rnnbench/record/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/graph"

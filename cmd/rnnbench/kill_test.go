@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -38,7 +38,7 @@ func TestKill(t *testing.T) {
 			start := time.Now()
 			rnnbench(t, c.line+" --out whole").want(t, exitDone, nil, nil)
 			whole := time.Since(start)
-			_, all, _, err := results.Read("whole")
+			_, all, _, err := record.Read("whole")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +64,7 @@ func killAndResume(t *testing.T, args []string, whole time.Duration, rng *rand.R
 	t.Helper()
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
-	var before []results.Record
+	var before []record.Record
 	for {
 		more := []string{"--out", out}
 		if exists(filepath.Join(out, "latest")) {
@@ -124,7 +124,7 @@ func runFor(t *testing.T, args []string, most time.Duration) (finished bool, mes
 
 // intact reads a killed run and returns its records. It fails if a line before the last is
 // unreadable, or if a record of before is lost or present twice.
-func intact(t *testing.T, dir string, before []results.Record) []results.Record {
+func intact(t *testing.T, dir string, before []record.Record) []record.Record {
 	t.Helper()
 	id, err := os.ReadFile(filepath.Join(dir, "latest"))
 	if err != nil {
@@ -136,11 +136,11 @@ func intact(t *testing.T, dir string, before []results.Record) []results.Record 
 		t.Fatal(err)
 	}
 	defer f.Close()
-	recs, warnings, err := results.ReadRecords(f, "records")
+	recs, warnings, err := record.ReadRecords(f, "records")
 	if err != nil || len(warnings) > 1 || len(warnings) == 1 && !strings.Contains(warnings[0].Text, "cut short") {
 		t.Fatalf("%v, %v", warnings, err)
 	}
-	if _, _, _, err := results.Read(dir); err != nil {
+	if _, _, _, err := record.Read(dir); err != nil {
 		t.Fatal(err)
 	}
 	for i, r := range before {
@@ -155,7 +155,7 @@ func intact(t *testing.T, dir string, before []results.Record) []results.Record 
 }
 
 // keys returns the sorted keys of records.
-func keys(recs []results.Record) []string {
+func keys(recs []record.Record) []string {
 	var list []string
 	for i := range recs {
 		list = append(list, recs[i].Key())

@@ -11,7 +11,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/device/cpu/simd"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestKnobsMeanTheSameEverywhere: a CPU knob is valid on every instruction set and with any
@@ -37,7 +37,7 @@ func TestKnobsMeanTheSameEverywhere(t *testing.T) {
 	for _, l := range levels {
 		for _, threads := range []int{1, 2} {
 			o := rnnbench(t, fmt.Sprintf("%s --dry-run -o csv --simd %v --threads %d --impl %s", grid, l, threads, strings.Join(specs, ",")))
-			o.want(t, exitDone, []string{results.ReasonKnob}, nil)
+			o.want(t, exitDone, []string{record.ReasonKnob}, nil)
 		}
 	}
 	rnnbench(t, grid+" --threads 1 --dry-run --impl persistent:bands=0:ahead=0,scan:scansplit=0").want(t, exitDone, nil, nil)
@@ -45,13 +45,13 @@ func TestKnobsMeanTheSameEverywhere(t *testing.T) {
 	rnnbench(t, grid+" --impl persistent:bend=1").want(t, exitUsage, nil, []string{`unknown knob "bend"`})
 	o := rnnbench(t, grid+" --threads 1 --impl naive,naive:bands=2")
 	o.want(t, exitDone, nil, nil)
-	_, recs, _, err := results.Read("out")
+	_, recs, _, err := record.Read("out")
 	if err != nil {
 		t.Fatal(err)
 	}
 	skipped := 0
 	for _, r := range recs {
-		if r.ReasonCode != nil && *r.ReasonCode == results.ReasonKnob {
+		if r.ReasonCode != nil && *r.ReasonCode == record.ReasonKnob {
 			if skipped++; r.Impl.Knobs["bands"] != 2 || !strings.Contains(*r.Reason, "bands=2: cpu does not use this knob at this point") {
 				t.Errorf("%+v: %s", r.Impl, *r.Reason)
 			}
@@ -101,7 +101,7 @@ func TestSIMDVariable(t *testing.T) {
 	if out, code := under("generic", tiny); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
-	m, _, _, err := results.Read("out")
+	m, _, _, err := record.Read("out")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,12 +11,12 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // placeOf names the processors and the time that this process may use: with others, a device has
 // other limits.
-func placeOf(env results.Environment) string {
+func placeOf(env record.Environment) string {
 	c := env.CPU
 	place := c.Model + "|" + c.Affinity
 	if c.Quota != nil {
@@ -100,19 +100,19 @@ func sureOf(l device.Limits) device.Limits {
 }
 
 // disturbed warns of limits that are unsure, and of those that were far higher before.
-func disturbed(b *bench) []results.Advice {
+func disturbed(b *bench) []record.Advice {
 	const remedy = "stop other programs, and measure again"
-	var list []results.Advice
+	var list []record.Advice
 	if len(b.limits.Unsure) > 0 {
-		list = append(list, results.Advice{Remedy: remedy,
+		list = append(list, record.Advice{Remedy: remedy,
 			What: fmt.Sprintf("other programs or a quota disturbed the measurement of the machine's limits (%s): records are not compared with them", strings.Join(b.limits.Unsure, ", "))})
 	}
 	if b.machine != nil && len(b.machine.Unsure) > 0 {
-		list = append(list, results.Advice{Remedy: remedy,
+		list = append(list, record.Advice{Remedy: remedy,
 			What: fmt.Sprintf("other programs or a quota disturbed the measurement of the machine's memories and peaks (%s)", strings.Join(b.machine.Unsure, ", "))})
 	}
 	if b.slowed != "" {
-		list = append(list, results.Advice{Remedy: remedy, What: "the machine is slower than before: " + b.slowed})
+		list = append(list, record.Advice{Remedy: remedy, What: "the machine is slower than before: " + b.slowed})
 	}
 	return list
 }

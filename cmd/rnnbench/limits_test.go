@@ -8,16 +8,16 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/model"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // benches makes a folder for what is measured of machines, and returns a function for benches of two threads.
-func benches(t *testing.T) func(l device.Limits, env results.Environment) *bench {
+func benches(t *testing.T) func(l device.Limits, env record.Environment) *bench {
 	t.Helper()
 	dir, was := t.TempDir(), machinesFolder
 	machinesFolder = func() string { return dir }
 	t.Cleanup(func() { machinesFolder = was })
-	return func(l device.Limits, env results.Environment) *bench {
+	return func(l device.Limits, env record.Environment) *bench {
 		return &bench{info: device.Info{Name: "cpu", Key: "cpu-x-2t", Libraries: map[string]string{"simd": "avx2"}}, place: placeOf(env), limits: l}
 	}
 }
@@ -25,7 +25,7 @@ func benches(t *testing.T) func(l device.Limits, env results.Environment) *bench
 // TestLimitsAreRecalled: a disturbed measurement takes the best rates that were measured before, and
 // leaves them as they are. Rates that are unsure are not kept.
 func TestLimitsAreRecalled(t *testing.T) {
-	make, env := benches(t), results.Environment{}
+	make, env := benches(t), record.Environment{}
 	rate := func(v float64) []device.Rate { return []device.Rate{{Name: "bf16 products", Value: v, Unit: "FLOP/s"}} }
 	b := make(device.Limits{FLOPS: 460e9, Copy: 2e9, More: rate(900e9), Unsure: []string{device.LimitCopy}}, env)
 	recallLimits(b)
@@ -51,7 +51,7 @@ func TestLimitsAreRecalled(t *testing.T) {
 // of their own.
 func TestLimitsOfAnotherPlace(t *testing.T) {
 	make, half := benches(t), 0.5
-	env := results.Environment{CPU: results.CPU{Model: "x", Affinity: "0-1"}}
+	env := record.Environment{CPU: record.CPU{Model: "x", Affinity: "0-1"}}
 	recallLimits(make(device.Limits{FLOPS: 460e9}, env))
 	b := make(device.Limits{FLOPS: 1e9}, env)
 	quota, pinned, model := env, env, env
@@ -87,7 +87,7 @@ func TestNoFloorOfAnUnsureMachine(t *testing.T) {
 		unsure []string
 		floor  bool
 	}{{[]string{"L1"}, false}, {nil, true}, {[]string{"L1"}, true}} {
-		b := make(device.Limits{}, results.Environment{})
+		b := make(device.Limits{}, record.Environment{})
 		var err error
 		if b.machine, err = model.Load("xeon"); err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestNoFloorOfAnUnsureMachine(t *testing.T) {
 		if warns := disturbed(b); (len(warns) == 1) != (c.unsure != nil) {
 			t.Errorf("unsure %v: %v", c.unsure, warns)
 		}
-		later := make(device.Limits{}, results.Environment{})
+		later := make(device.Limits{}, record.Environment{})
 		if got := later.floorMachine() != nil; got != c.floor {
 			t.Errorf("after one that is unsure in %v, there are floors: %v", c.unsure, got)
 		}
@@ -115,7 +115,7 @@ func TestUnsureLimits(t *testing.T) {
 	}
 	o := rnnbench(t, tiny+" --threads 1 --out run")
 	o.want(t, exitDone, nil, []string{"disturbed the measurement of the machine's limits (peak, copy)"})
-	m, recs, _, err := results.Read("run")
+	m, recs, _, err := record.Read("run")
 	if err != nil {
 		t.Fatal(err)
 	}

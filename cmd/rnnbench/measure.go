@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/plan"
@@ -28,7 +28,7 @@ type job struct {
 	show    *progress.Progress
 
 	skip func(key string) bool
-	emit func(*results.Record) error
+	emit func(*record.Record) error
 }
 
 // run measures the sweeps of the plan.
@@ -49,20 +49,20 @@ func (j *job) run(ctx context.Context) error {
 
 // begin makes the run's folder, or opens the one to resume. Records of a shard name the
 // machine.
-func begin(p *program, c config.Config, b *bench, q plan.Plan, resume string, env results.Environment) (*results.Run, error) {
+func begin(p *program, c config.Config, b *bench, q plan.Plan, resume string, env record.Environment) (*record.Run, error) {
 	run, err := beginRun(p, c, b, q, resume, env)
 	if err == nil && q.Shard != nil {
 		s := q.Shard.String()
-		run.On(results.Node{Name: node(env.Host.Name == ""), Shard: &s})
+		run.On(record.Node{Name: node(env.Host.Name == ""), Shard: &s})
 	}
 	return run, err
 }
 
-func beginRun(p *program, c config.Config, b *bench, q plan.Plan, resume string, env results.Environment) (*results.Run, error) {
+func beginRun(p *program, c config.Config, b *bench, q plan.Plan, resume string, env record.Environment) (*record.Run, error) {
 	for _, a := range slices.Concat(b.crowded(env), disturbed(b), company(b)) {
 		p.warn("%s: %s", a.What, a.Remedy)
 	}
-	for _, a := range results.Warnings(env) {
+	for _, a := range record.Warnings(env) {
 		p.log.Warn(a.What, "remedy", a.Remedy)
 	}
 	if resume == "" {
@@ -70,17 +70,17 @@ func beginRun(p *program, c config.Config, b *bench, q plan.Plan, resume string,
 		if err != nil {
 			return nil, err
 		}
-		m := results.Manifest{
+		m := record.Manifest{
 			Label: c.Label, Argv: append([]string{"rnnbench"}, p.args...), Config: text, Environment: env,
-			Devices: []results.Device{b.record()},
+			Devices: []record.Device{b.record()},
 			Plan:    q.Manifest(),
 		}
 		if q.Shard != nil {
 			return beginShard(c.Dir, *q.Shard, m)
 		}
-		create := results.Create
+		create := record.Create
 		if q.Aside {
-			create = results.CreateAside
+			create = record.CreateAside
 		}
 		run, err := create(c.Dir, m)
 		if err != nil {
@@ -88,7 +88,7 @@ func beginRun(p *program, c config.Config, b *bench, q plan.Plan, resume string,
 		}
 		return run, nil
 	}
-	run, err := results.Resume(resume)
+	run, err := record.Resume(resume)
 	if err != nil && q.Shard != nil {
 		return nil, busyShard(*q.Shard, err)
 	}
@@ -98,15 +98,15 @@ func beginRun(p *program, c config.Config, b *bench, q plan.Plan, resume string,
 	for _, w := range run.Warnings() {
 		p.warn("%v", w)
 	}
-	if d := results.Diff(run.Manifest().Environment, env); len(d) > 0 {
+	if d := record.Diff(run.Manifest().Environment, env); len(d) > 0 {
 		p.warn("the environment differs from the start of the run: %s", strings.Join(d, "; "))
 	}
 	return run, nil
 }
 
 // environment captures the environment. Call it before opening a device, which binds threads.
-func environment(hideHost bool) results.Environment {
-	return results.Capture(results.Options{Version: version(), HideHostname: hideHost})
+func environment(hideHost bool) record.Environment {
+	return record.Capture(record.Options{Version: version(), HideHostname: hideHost})
 }
 
 // runPath returns the path of the run that a word names: a path, or the id or label of a run in
@@ -143,7 +143,7 @@ func labelled(label, dir string) string {
 	latest, began := "", time.Time{}
 	for _, e := range entries {
 		at := filepath.Join(dir, e.Name())
-		if m, err := results.ReadManifest(at); err == nil && m.Label == label && !m.Started.Before(began) {
+		if m, err := record.ReadManifest(at); err == nil && m.Label == label && !m.Started.Before(began) {
 			latest, began = at, m.Started
 		}
 	}
@@ -157,14 +157,14 @@ func exists(path string) bool {
 
 // exitCode returns the exit code for a run's records and error, and an error that says why it is
 // not 0. stopped: the run stops at the first failure. allow: a failed point is no error.
-func exitCode(recs []results.Record, err error, stopped, allow bool) (int, error) {
-	count := map[results.Status]int{}
+func exitCode(recs []record.Record, err error, stopped, allow bool) (int, error) {
+	count := map[record.Status]int{}
 	for i := range recs {
 		count[recs[i].Status]++
 	}
-	bad := count[results.Failed] + count[results.Incorrect] + count[results.Impossible] + count[results.Timeout]
+	bad := count[record.Failed] + count[record.Incorrect] + count[record.Impossible] + count[record.Timeout]
 	var kinds []string
-	for _, s := range []results.Status{results.Failed, results.Incorrect, results.Impossible, results.Timeout, results.Skipped} {
+	for _, s := range []record.Status{record.Failed, record.Incorrect, record.Impossible, record.Timeout, record.Skipped} {
 		if count[s] > 0 {
 			kinds = append(kinds, fmt.Sprintf("%d %s", count[s], s))
 		}
@@ -174,11 +174,11 @@ func exitCode(recs []results.Record, err error, stopped, allow bool) (int, error
 		return exitInterrupted, errors.New("interrupted")
 	case err != nil && !errors.Is(err, tuner.ErrBudget) && !(stopped && bad > 0):
 		return exitError, err
-	case bad > 0 && allow && count[results.OK] > 0:
+	case bad > 0 && allow && count[record.OK] > 0:
 		return exitDone, nil
 	case len(recs) == 0:
 		return exitError, errors.New("nothing was measured")
-	case count[results.OK] == 0:
+	case count[record.OK] == 0:
 		return exitError, fmt.Errorf("no point succeeded: %s", strings.Join(kinds, ", "))
 	case err != nil && !errors.Is(err, tuner.ErrBudget):
 		return exitFailures, err
@@ -190,16 +190,16 @@ func exitCode(recs []results.Record, err error, stopped, allow bool) (int, error
 
 // reasons joins up to three distinct reasons of records without a result. It leaves out skipped
 // points if format is a table or Markdown, which lists them itself.
-func reasons(recs []results.Record, format string) string {
+func reasons(recs []record.Record, format string) string {
 	told := format == "table" || format == "markdown"
 	var list []string
 	for i := range recs {
 		r := &recs[i]
-		if r.Status == results.OK || r.Status == results.Skipped && told || r.Reason == nil || len(list) == 3 {
+		if r.Status == record.OK || r.Status == record.Skipped && told || r.Reason == nil || len(list) == 3 {
 			continue
 		}
 		reason := *r.Reason
-		if r.Status == results.Skipped {
+		if r.Status == record.Skipped {
 			reason = quantity.Label(r) + ": " + quantity.PlainReason(r.Impl.Name, reason)
 		}
 		if !slices.Contains(list, reason) {

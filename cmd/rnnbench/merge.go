@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/experiments"
-	"rnnbench/results"
-	"rnnbench/results/merge"
+	"rnnbench/record"
+	"rnnbench/record/merge"
 	"rnnbench/train"
 	"rnnbench/tuner/wisdom"
 )
@@ -120,7 +120,7 @@ func mergeShards(p *program, cmd *cobra.Command, paths []string, o mergeOptions)
 }
 
 // tellNodes prints how far the machines differ.
-func tellNodes(p *program, m *results.Merged) {
+func tellNodes(p *program, m *record.Merged) {
 	for _, line := range m.Lines() {
 		p.note("%s", line)
 	}
@@ -128,7 +128,7 @@ func tellNodes(p *program, m *results.Merged) {
 }
 
 // warnNodes warns where machines differ by more than the noise.
-func warnNodes(p *program, m *results.Merged) {
+func warnNodes(p *program, m *record.Merged) {
 	if names := m.Differ(); names != nil {
 		p.warn("nodes differ by more than the noise, so compare only techniques at the same point: %s", strings.Join(names, ", "))
 	}
@@ -138,7 +138,7 @@ func warnNodes(p *program, m *results.Merged) {
 func mergeWisdom(p *program, g *merge.Group, dir string, o mergeOptions) error {
 	all := &wisdom.Book{}
 	for _, s := range g.Sets {
-		b, err := wisdom.Read(filepath.Join(s.Dir, results.WisdomFile))
+		b, err := wisdom.Read(filepath.Join(s.Dir, record.WisdomFile))
 		if err != nil {
 			return &failure{exitError, err, ""}
 		}
@@ -154,7 +154,7 @@ func mergeWisdom(p *program, g *merge.Group, dir string, o mergeOptions) error {
 		}
 		return nil
 	}
-	if err := put(filepath.Join(dir, results.WisdomFile)); err != nil || o.noWisdom {
+	if err := put(filepath.Join(dir, record.WisdomFile)); err != nil || o.noWisdom {
 		return err
 	}
 	path, err := wisdom.Path(o.wisdom)

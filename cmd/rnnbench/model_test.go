@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"rnnbench/model"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 )
 
@@ -88,7 +88,7 @@ func TestPredict(t *testing.T) {
 		{"lstm", 512, false, []string{"4.00 MiB stay in L3, which is shared"}},
 		{"gilr", 512, false, nil},
 	} {
-		at := results.Point{Cell: c.cell, Pass: "forward", Hidden: c.hidden, Input: 8, Batch: 1, Steps: 4, Layers: 1, Precision: "fp32"}
+		at := record.Point{Cell: c.cell, Pass: "forward", Hidden: c.hidden, Input: 8, Batch: 1, Steps: 4, Layers: 1, Precision: "fp32"}
 		problem, err := tuner.Problem(at)
 		if err != nil {
 			t.Fatal(err)

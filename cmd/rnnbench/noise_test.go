@@ -5,19 +5,19 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/config"
 )
 
 // noisyRecords returns records of two techniques at two points that are too noisy to compare.
-func noisyRecords() []results.Record {
-	var recs []results.Record
+func noisyRecords() []record.Record {
+	var recs []record.Record
 	for hidden := 8; hidden <= 16; hidden += 8 {
 		for i, name := range []string{"naive", "cudnnstyle"} {
 			lo, hi := 0.5, 5.0
-			recs = append(recs, results.Record{
-				Point: results.Point{Hidden: hidden}, Impl: results.Impl{Name: name}, Status: results.OK, Warnings: []string{results.WarnNoisy},
-				Stats: &results.Stats{Median: float64(1 + i), Lo: &lo, Hi: &hi},
+			recs = append(recs, record.Record{
+				Point: record.Point{Hidden: hidden}, Impl: record.Impl{Name: name}, Status: record.OK, Warnings: []string{record.WarnNoisy},
+				Stats: &record.Stats{Median: float64(1 + i), Lo: &lo, Hi: &hi},
 			})
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 const plotLong = `Plot draws records as lines, speed-ups, heatmaps, winner maps or a roofline. The file
@@ -107,17 +107,17 @@ func plotCommand(p *program) *cobra.Command {
 }
 
 // checkDrawable returns an error if no record has a value of the metric that spec draws.
-func checkDrawable(recs []results.Record, spec plots.Spec) error {
+func checkDrawable(recs []record.Record, spec plots.Spec) error {
 	name := cmp.Or(spec.Y, "flops")
 	if spec.Kind == "winner" || spec.Kind == "roofline" || spec.Kind == "speedup" {
 		name = "time"
 	}
 	m, err := quantity.MeasureOf(name)
-	if err != nil || slices.ContainsFunc(recs, func(r results.Record) bool { _, ok := m.Of(&r, &r); return ok }) {
+	if err != nil || slices.ContainsFunc(recs, func(r record.Record) bool { _, ok := m.Of(&r, &r); return ok }) {
 		return nil // Draw reports an unknown name
 	}
 	what := "result"
-	if slices.ContainsFunc(recs, func(r results.Record) bool { return r.Seconds() > 0 }) {
+	if slices.ContainsFunc(recs, func(r record.Record) bool { return r.Seconds() > 0 }) {
 		what = m.Title
 	}
 	return usage(fmt.Errorf("none of the %s has a value to draw: %s", plural(len(recs), "record"), what), "rnnbench show prints the status of each record")
@@ -125,7 +125,7 @@ func checkDrawable(recs []results.Record, spec plots.Spec) error {
 
 // machine returns the name, copy rate in bytes/s and peaks by precision of the device that all runs
 // share. It returns "", 0 and nil if they differ.
-func machine(sets []results.Set) (name string, copyRate float64, roofs map[string]float64) {
+func machine(sets []record.Set) (name string, copyRate float64, roofs map[string]float64) {
 	for i, s := range sets {
 		if len(s.Manifest.Devices) == 0 {
 			return "", 0, nil

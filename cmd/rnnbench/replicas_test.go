@@ -12,7 +12,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/train"
@@ -124,11 +124,11 @@ func TestTrainReplicas(t *testing.T) {
 	rnnbench(t, line+" --iterations 20 --out alone").want(t, exitDone, nil, nil)
 	rnnbench(t, line+" --iterations 10 --replicas 2 --out shared").want(t, exitDone, nil, nil)
 	rnnbench(t, "train --resume shared --iterations 20 --threads 2 --replicas 3").want(t, exitDone, nil, []string{"iteration 20"})
-	_, alone, _, err := results.Read("alone")
+	_, alone, _, err := record.Read("alone")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, shared, _, err := results.Read("shared")
+	_, shared, _, err := record.Read("shared")
 	if err != nil || len(shared) != len(alone) {
 		t.Fatalf("%d records, not %d: %v", len(shared), len(alone), err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/plots/quantity"
+	"rnnbench/record"
+	"rnnbench/record/files"
 	"rnnbench/report"
-	"rnnbench/results"
-	"rnnbench/results/files"
 )
 
 func reportCommand(p *program) *cobra.Command {
@@ -65,7 +65,7 @@ If several runs measured the same points, the report adds their labels.`,
 		if err := knownBaseline(cmd, recs, o.Baseline); err != nil {
 			return err
 		}
-		o.Settings = func(r *results.Record) string { return spelledOut(r.Impl.Name, r.Impl.Knobs, r.Point, r.Device) }
+		o.Settings = func(r *record.Record) string { return spelledOut(r.Impl.Name, r.Impl.Knobs, r.Point, r.Device) }
 		write := func(w io.Writer) error { return report.Write(w, sets, recs, o) }
 		if file == "" || file == "-" {
 			return write(p.out)
@@ -90,4 +90,4 @@ If several runs measured the same points, the report adds their labels.`,
 }
 
 // computed reports whether a run belongs to an experiment that measures nothing.
-func computed(s results.Set) bool { return s.Manifest.Label != "" && s.Manifest.Plan.Records == 0 }
+func computed(s record.Set) bool { return s.Manifest.Label != "" && s.Manifest.Plan.Records == 0 }

@@ -17,7 +17,7 @@ import (
 	"rnnbench/experiments"
 	"rnnbench/experiments/session"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/train/training"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -164,7 +164,7 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 	if quick {
 		size = experiments.Quick
 	}
-	var before *results.Manifest
+	var before *record.Manifest
 	if f.resume != "" {
 		if c, before, err = f.resumed(p, c.Dir); err != nil {
 			return misused(cmd, err)
@@ -222,7 +222,7 @@ func listExperiments(p *program, format string) error {
 
 // reproduce measures one experiment and reports on it. With before, it measures only what that
 // run lacks.
-func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *results.Manifest, of *session.Sitting) error {
+func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *record.Manifest, of *session.Sitting) error {
 	c.Measure.Energy = c.Measure.Energy || e.Energy
 	env := environment(f.hideHost)
 	f.guests, c.Grid.Impl, c.Grid.SkipImpl = e.Rivals != "" || e.Guests, nil, nil // an experiment names its own techniques
@@ -328,7 +328,7 @@ func reportOn(p *program, b *bench, e experiments.Experiment, end *ending, forma
 
 // measureExperiment measures the peaks to which an experiment's records are compared, or takes
 // them from the run to resume.
-func measureExperiment(p *program, b *bench, e experiments.Experiment, before *results.Manifest) error {
+func measureExperiment(p *program, b *bench, e experiments.Experiment, before *record.Manifest) error {
 	if before != nil && before.Devices[0].Peak != nil { // all records of a run are compared to the same peaks
 		b.limits.FLOPS, b.limits.Unsure = *before.Devices[0].Peak, before.Devices[0].Unsure
 		for precision, rate := range before.Devices[0].ProductRates() {
@@ -347,7 +347,7 @@ func measureExperiment(p *program, b *bench, e experiments.Experiment, before *r
 }
 
 // compute reports on an experiment that has nothing to measure.
-func compute(p *program, f *sweepFlags, c config.Config, b *bench, e experiments.Experiment, q plan.Plan, env results.Environment, of *session.Sitting) error {
+func compute(p *program, f *sweepFlags, c config.Config, b *bench, e experiments.Experiment, q plan.Plan, env record.Environment, of *session.Sitting) error {
 	p.note("%s (%s)", e.Title, e.Source)
 	if f.dryRun {
 		p.note("this experiment is computed; nothing to measure")

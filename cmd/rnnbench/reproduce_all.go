@@ -15,9 +15,9 @@ import (
 	"rnnbench/experiments"
 	"rnnbench/experiments/session"
 	"rnnbench/plots/quantity"
+	"rnnbench/record"
+	"rnnbench/record/files"
 	"rnnbench/report"
-	"rnnbench/results"
-	"rnnbench/results/files"
 	"rnnbench/tuner/config"
 )
 
@@ -154,7 +154,7 @@ func reproduceEntry(ctx context.Context, p *program, cmd *cobra.Command, f *swee
 	}
 	own := *f
 	own.resume = ""
-	var before *results.Manifest
+	var before *record.Manifest
 	if x.Run != "" && exists(x.Folder()) {
 		own.resume = x.Folder()
 		share := c.Measure.Budget
@@ -223,18 +223,18 @@ func presentAll(p *program, s *session.Session, format string) error {
 
 // readReproduction reads the run in dir into r, and reports on it.
 func readReproduction(p *program, r *report.Reproduction, dir string) error {
-	m, recs, warnings, err := results.Read(dir)
+	m, recs, warnings, err := record.Read(dir)
 	for _, w := range warnings {
 		p.warn("%v", w)
 	}
 	if err != nil {
 		return err
 	}
-	var d results.Device
+	var d record.Device
 	if len(m.Devices) > 0 {
 		d = m.Devices[0]
 	}
-	r.Set = results.Set{Label: strings.TrimSpace(m.Label), Manifest: m, Records: recs, Dir: dir}
+	r.Set = record.Set{Label: strings.TrimSpace(m.Label), Manifest: m, Records: recs, Dir: dir}
 	r.Report, err = r.Experiment.On(d, recs)
 	return err
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"rnnbench/experiments/session"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestReproduceAll: several experiments end with one table and one page. After an interruption,
@@ -29,7 +29,7 @@ func TestReproduceAll(t *testing.T) {
 	if err != nil || len(pages) != 1 || !strings.Contains(stderr.String(), "reproduce all --resume "+filepath.Dir(pages[0])+" resumes the session") {
 		t.Fatalf("sessions %v: %s", pages, stderr)
 	}
-	barrier, some, _, err := results.Read(usualDir) // the latest
+	barrier, some, _, err := record.Read(usualDir) // the latest
 	if err != nil || len(some) == 0 || len(some) >= barrier.Plan.Records {
 		t.Fatalf("%d of %d records: %v", len(some), barrier.Plan.Records, err)
 	}
@@ -39,7 +39,7 @@ func TestReproduceAll(t *testing.T) {
 	if strings.Contains(o.out, "they agree") {
 		t.Errorf("quick sizes agree:\n%s", o.out)
 	}
-	again, all, _, err := results.Read(usualDir)
+	again, all, _, err := record.Read(usualDir)
 	if err != nil || again.Run != barrier.Run || len(all) != barrier.Plan.Records {
 		t.Errorf("%d of %d records in run %s after %s: %v", len(all), barrier.Plan.Records, again.Run, barrier.Run, err)
 	}

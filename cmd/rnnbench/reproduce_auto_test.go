@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -18,11 +18,11 @@ func TestReproduceAuto(t *testing.T) {
 	patience = 1 // as where laying out takes long
 	line := "reproduce random-layers --quick --no-verify --threads 1 --budget 1ns --seed 6" + strings.Replace(quickly, "2", "1", 2)
 	rnnbench(t, line+" --out plain").want(t, exitDone, []string{"auto chose"}, []string{"--resume plain"})
-	m, recs, _, err := results.Read("plain")
+	m, recs, _, err := record.Read("plain")
 	if err != nil || len(recs) == 0 {
 		t.Fatalf("%v: %d records", err, len(recs))
 	}
-	auto := func(recs []results.Record) *results.Record {
+	auto := func(recs []record.Record) *record.Record {
 		for i := range recs {
 			if recs[i].Impl.Label == autoName {
 				return &recs[i]
@@ -52,7 +52,7 @@ func TestReproduceAuto(t *testing.T) {
 	t.Setenv("RNNBENCH_WISDOM", filepath.Join("home", "wisdom.toml"))
 	for _, c := range []struct{ flags, want string }{{" --out own", first.Impl.Name}, {" --out named --wisdom named.toml", other}} {
 		rnnbench(t, line+c.flags).want(t, exitDone, nil, nil)
-		_, recs, _, err := results.Read(strings.Fields(c.flags)[1])
+		_, recs, _, err := record.Read(strings.Fields(c.flags)[1])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"rnnbench/experiments"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // recorded names the runs of a report; "": none.
@@ -37,13 +37,13 @@ func reportFrom(p *program, e experiments.Experiment, from recorded, format stri
 }
 
 // recordedRun reads a run of experiment e, or one that has records of it.
-func recordedRun(p *program, e experiments.Experiment, path string) (results.Set, error) {
-	sets, warnings, err := results.ReadAllFrom(p.in, []string{path})
+func recordedRun(p *program, e experiments.Experiment, path string) (record.Set, error) {
+	sets, warnings, err := record.ReadAllFrom(p.in, []string{path})
 	for _, w := range warnings {
 		p.warn("%v", w)
 	}
 	if err != nil {
-		return results.Set{}, err
+		return record.Set{}, err
 	}
 	set := sets[0]
 	of := experiments.Of(set.Manifest)
@@ -58,7 +58,7 @@ func recordedRun(p *program, e experiments.Experiment, path string) (results.Set
 }
 
 // deviceOf returns the device of a run, or an empty one if the run names none.
-func deviceOf(s results.Set) (d results.Device) {
+func deviceOf(s record.Set) (d record.Device) {
 	if list := s.Manifest.Devices; len(list) > 0 {
 		d = list[0]
 	}
@@ -66,7 +66,7 @@ func deviceOf(s results.Set) (d results.Device) {
 }
 
 // repeatFinding returns a finding on how far a second run of e differs from the first.
-func repeatFinding(p *program, e experiments.Experiment, first results.Set, path string) (string, error) {
+func repeatFinding(p *program, e experiments.Experiment, first record.Set, path string) (string, error) {
 	second, err := recordedRun(p, e, path)
 	if err != nil {
 		return "", err
@@ -79,7 +79,7 @@ func repeatFinding(p *program, e experiments.Experiment, first results.Set, path
 	if r.Pairs == 0 {
 		return "", usage(fmt.Errorf("the runs in %s and %s have no point and technique in common", first.Dir, path), "--again takes a second run of rnnbench reproduce "+e.ID)
 	}
-	began := func(s results.Set) string { return s.Manifest.Started.UTC().Format("2006-01-02 15:04") }
+	began := func(s record.Set) string { return s.Manifest.Started.UTC().Format("2006-01-02 15:04") }
 	line := fmt.Sprintf("Measured twice, %s and %s (UTC): the %s.", began(first), began(second), r)
 	if first.Manifest.Environment.Tool.Revision != second.Manifest.Environment.Tool.Revision {
 		line += " They are of two versions of rnnbench."

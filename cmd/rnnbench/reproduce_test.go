@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 func TestReproduce(t *testing.T) {
@@ -27,7 +27,7 @@ func TestReproduce(t *testing.T) {
 	if code != exitDone && code != exitInterrupted {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	m, recs, _, err := results.Read(usualDir)
+	m, recs, _, err := record.Read(usualDir)
 	if err != nil || len(recs) != 7 || m.Label != "appleyard-table1" {
 		t.Fatalf("%v: %d records", err, len(recs))
 	}
@@ -60,13 +60,13 @@ func TestReproduce(t *testing.T) {
 	// Points for which there was no time are measured later, into the same folder.
 	line := "reproduce diamos-barrier --quick --no-verify --out sittings" + strings.Replace(quickly, "2", "1", 2)
 	rnnbench(t, line+" --budget 1ns").want(t, exitDone, nil, []string{"budget of 1ns exhausted", "hint: rnnbench reproduce diamos-barrier --resume sittings"})
-	first, some, _, err := results.Read("sittings")
+	first, some, _, err := record.Read("sittings")
 	if err != nil || len(some) == 0 || len(some) == first.Plan.Records {
 		t.Fatalf("%v: %d records", err, len(some))
 	}
 	rnnbench(t, "reproduce appleyard-table1 --resume sittings").want(t, exitUsage, nil, []string{"its plan ("})
 	rnnbench(t, "reproduce diamos-barrier --resume sittings --budget 0s").want(t, exitDone, nil, []string{"report.md"})
-	again, all, _, err := results.Read("sittings")
+	again, all, _, err := record.Read("sittings")
 	if err != nil || again.Run != first.Run || len(all) != first.Plan.Records {
 		t.Fatalf("%v: %d of %d records in run %s after %s", err, len(all), first.Plan.Records, again.Run, first.Run)
 	}
@@ -91,7 +91,7 @@ func TestReproduceShards(t *testing.T) {
 		rnnbench(t, fmt.Sprintf("%s --shard %d/2", line, i)).want(t, exitDone, nil, []string{"report.md"})
 	}
 	rnnbench(t, "merge out").want(t, exitDone, nil, []string{"2 of 2 shards merged into out", "15 records", "hint: rnnbench reproduce diamos-barrier --from out"})
-	m, recs, _, err := results.Read("out")
+	m, recs, _, err := record.Read("out")
 	if err != nil || len(recs) != 15 || m.Plan.Records != 15 || len(m.Merged.Nodes) != 1 || m.Environment.Host.Name != "" {
 		t.Fatalf("%d of %d records, nodes %v of host %q, %v", len(recs), m.Plan.Records, m.Merged.Nodes, m.Environment.Host.Name, err)
 	}
@@ -104,7 +104,7 @@ func TestReproduceShards(t *testing.T) {
 
 // TestReproduceAgain: a report says how far a second run differs from the first.
 func TestReproduceAgain(t *testing.T) {
-	const ladder, passes = "../../results/testdata/runs/appleyard-table1", "../../results/testdata/runs/appleyard-fig2"
+	const ladder, passes = "../../record/testdata/runs/appleyard-table1", "../../record/testdata/runs/appleyard-fig2"
 	dir := t.TempDir()
 	for name, run := range map[string]string{"one": ladder, "two": ladder, "other": passes} {
 		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(run)); err != nil {

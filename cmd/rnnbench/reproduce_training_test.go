@@ -16,24 +16,24 @@ import (
 	"rnnbench/experiments"
 	"rnnbench/plots"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/grid"
 )
 
 // toLearn returns an experiment that sweeps a point and trains two techniques at it.
 func toLearn() experiments.Experiment {
-	p := results.Point{Cell: "gru", Pass: "train", Hidden: 9, Input: 5, OneHot: true, Output: 4, Batch: 4, Steps: 8, Layers: 1, Precision: "fp32"}
-	part := experiments.Part{Points: []results.Point{p}, Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "persistent", Label: "persistent"}}}
+	p := record.Point{Cell: "gru", Pass: "train", Hidden: 9, Input: 5, OneHot: true, Output: 4, Batch: 4, Steps: 8, Layers: 1, Precision: "fp32"}
+	part := experiments.Part{Points: []record.Point{p}, Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "persistent", Label: "persistent"}}}
 	return experiments.Experiment{
 		ID: "learn", Title: "Learning", Source: "none",
 		Parts: func(experiments.Size, experiments.Target) []experiments.Part { return []experiments.Part{part} },
 		Trainings: func(experiments.Size, experiments.Target) []experiments.Training {
-			return []experiments.Training{{Part: part, Plan: results.TrainingPlan{
+			return []experiments.Training{{Part: part, Plan: record.TrainingPlan{
 				Data: "copy:delay=2:length=2:symbols=3", Optimizer: "sgd:lr=0.5:momentum=0.9", Iterations: 40, Every: 10, Batches: 2,
 			}}}
 		},
-		Report: func(recs []results.Record, on experiments.Target) (*experiments.Report, error) {
-			learning := slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Training == nil })
+		Report: func(recs []record.Record, on experiments.Target) (*experiments.Report, error) {
+			learning := slices.DeleteFunc(slices.Clone(recs), func(r record.Record) bool { return r.Training == nil })
 			if len(learning) == 0 {
 				return nil, errors.New("no training")
 			}
@@ -62,7 +62,7 @@ func reproduceLearning(ctx context.Context, t *testing.T, stderr io.Writer, args
 	if err != nil {
 		t.Fatal(err)
 	}
-	var before *results.Manifest
+	var before *record.Manifest
 	if f.resume != "" {
 		if c, before, err = f.resumed(p, c.Dir); err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestReproduceTrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := func(dir string) (losses []float64) {
-		m, recs, _, err := results.Read(dir)
+		m, recs, _, err := record.Read(dir)
 		if err != nil || len(recs) != 10 || m.Plan.Records != 4 {
 			t.Fatalf("%s has %d records of a plan of %d: %v", dir, len(recs), m.Plan.Records, err)
 		}

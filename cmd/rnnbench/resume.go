@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/config"
 )
 
@@ -27,11 +27,11 @@ func bareResume(args []string) []string {
 
 // resumed reads the run to resume. It returns its settings, overridden by those given now, and
 // its manifest.
-func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Manifest, error) {
+func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *record.Manifest, error) {
 	if f.resume == resumeLatest {
 		f.resume = dir
 	}
-	m, _, _, err := results.Read(runPath(f.resume, dir))
+	m, _, _, err := record.Read(runPath(f.resume, dir))
 	if err != nil {
 		return config.Config{}, nil, &failure{exitError, err, "rnnbench show prints the latest run"}
 	}
@@ -69,7 +69,7 @@ func (f *sweepFlags) resumed(p *program, dir string) (config.Config, *results.Ma
 
 // sameInputs returns an error if c has other inputs or another state of caches than the run with
 // settings old.
-func sameInputs(c, old config.Config, m *results.Manifest) error {
+func sameInputs(c, old config.Config, m *record.Manifest) error {
 	if c.Measure.Seed != old.Measure.Seed || c.Measure.Data != old.Measure.Data {
 		return fmt.Errorf("run %s cannot be resumed: its inputs are %s with seed %d, but the requested inputs are %s with seed %d",
 			m.Run, old.Measure.Data, old.Measure.Seed, c.Measure.Data, c.Measure.Seed)

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestResumeLabel: a run keeps its label.
@@ -70,7 +70,7 @@ func TestInterruptAndResume(t *testing.T) {
 	if code := run(ctx, strings.Fields(line), strings.NewReader(""), &stdout, stderr); code != exitInterrupted {
 		t.Fatalf("exit code %d, want %d:\n%s", code, exitInterrupted, stderr)
 	}
-	m, recs, _, err := results.Read(usualDir)
+	m, recs, _, err := record.Read(usualDir)
 	if err != nil || len(recs) < 2 || len(recs) >= 8 || *m.Exit != exitInterrupted {
 		t.Fatalf("%v: %d records, exit %v", err, len(recs), m.Exit)
 	}
@@ -95,7 +95,7 @@ func TestInterruptAndResume(t *testing.T) {
 
 	o := rnnbench(t, "sweep --resume "+m.Run) // all settings come from the run
 	o.want(t, exitDone, []string{"32"}, []string{fmt.Sprintf("/%d]", 8-len(recs)), "8 records in out/" + m.Run})
-	again, more, _, err := results.Read(usualDir)
+	again, more, _, err := record.Read(usualDir)
 	if err != nil || again.Run != m.Run || len(more) != 8 || *again.Exit != exitDone || len(again.Resumed) != 1 {
 		t.Fatalf("%v: %d records of %s, exit %v", err, len(more), again.Run, again.Exit)
 	}

@@ -8,21 +8,21 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // breakRecords gives each record of a run the status and reason that change returns. It returns
 // the keys of all records that are then not ok.
-func breakRecords(t *testing.T, dir string, change func(r *results.Record) (results.Status, string)) map[string]bool {
+func breakRecords(t *testing.T, dir string, change func(r *record.Record) (record.Status, string)) map[string]bool {
 	t.Helper()
-	m, recs, _, err := results.Read(dir)
+	m, recs, _, err := record.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	broken := map[string]bool{}
 	var lines bytes.Buffer
 	for _, r := range recs {
-		if status, code := change(&r); status != results.OK {
+		if status, code := change(&r); status != record.OK {
 			why := "changed by the test"
 			r.Status, r.ReasonCode, r.Reason, r.Samples, r.Stats, r.Rate, r.Verify = status, &code, &why, nil, nil, nil, nil
 			broken[r.Key()] = true
@@ -42,12 +42,12 @@ func breakRecords(t *testing.T, dir string, change func(r *results.Record) (resu
 // wantResults fails unless a run has a result for every record except those in without.
 func wantResults(t *testing.T, dir string, without map[string]bool) {
 	t.Helper()
-	_, recs, _, err := results.Read(dir)
+	_, recs, _, err := record.Read(dir)
 	if err != nil || len(recs) == 0 {
 		t.Fatalf("%d records, %v", len(recs), err)
 	}
 	for i := range recs {
-		if r := &recs[i]; (r.Status != results.OK) != without[r.Key()] {
+		if r := &recs[i]; (r.Status != record.OK) != without[r.Key()] {
 			t.Errorf("%s is %s", r.Key(), r.Status)
 		}
 	}
@@ -61,14 +61,14 @@ func TestRetryFailed(t *testing.T) {
 	rnnbench(t, "tune --retry-failed").want(t, exitUsage, nil, []string{"--retry-failed needs --resume RUN"})
 	rnnbench(t, strings.Replace(tiny, "-H 8,16", "-H 8,12,16", 1)).want(t, exitDone, nil, []string{"6 records"})
 	endings := []struct {
-		status results.Status
+		status record.Status
 		code   string
 	}{
-		{results.Failed, results.ReasonError}, {results.Timeout, results.ReasonHang}, {results.Incorrect, results.ReasonMismatch},
-		{results.Skipped, results.ReasonShape}, {results.OK, ""}, {results.OK, ""},
+		{record.Failed, record.ReasonError}, {record.Timeout, record.ReasonHang}, {record.Incorrect, record.ReasonMismatch},
+		{record.Skipped, record.ReasonShape}, {record.OK, ""}, {record.OK, ""},
 	}
 	n := -1
-	broken := breakRecords(t, "out", func(r *results.Record) (results.Status, string) {
+	broken := breakRecords(t, "out", func(r *record.Record) (record.Status, string) {
 		n++
 		return endings[n].status, endings[n].code
 	})
@@ -78,13 +78,13 @@ func TestRetryFailed(t *testing.T) {
 	rnnbench(t, "sweep --resume out --allow-failures").want(t, exitDone, nil, nil)
 	wantResults(t, "out", broken)
 
-	_, recs, _, err := results.Read("out")
+	_, recs, _, err := record.Read("out")
 	if err != nil {
 		t.Fatal(err)
 	}
 	declined := map[string]bool{}
 	for i := range recs {
-		if recs[i].Status == results.Skipped {
+		if recs[i].Status == record.Skipped {
 			declined[recs[i].Key()] = true
 		}
 	}
@@ -98,11 +98,11 @@ func TestRetryFailedTune(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const line = "tune -H 8 -B 2 -T 3 --depth 0 --impl naive,cudnnstyle --wisdom w.toml --max-rounds 3 --min-time 0s --min-iters 1"
 	rnnbench(t, line).want(t, exitDone, nil, nil)
-	broken := breakRecords(t, "out", func(r *results.Record) (results.Status, string) {
+	broken := breakRecords(t, "out", func(r *record.Record) (record.Status, string) {
 		if r.Impl.Name == "naive" {
-			return results.Failed, results.ReasonError
+			return record.Failed, record.ReasonError
 		}
-		return results.OK, ""
+		return record.OK, ""
 	})
 	if len(broken) != 1 {
 		t.Fatalf("%d records of naive", len(broken))

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rival"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
@@ -169,12 +169,12 @@ func (g guests) note(facts map[string]string) {
 		for _, k := range r.Varied() {
 			words = append(words, k.Name+"="+strings.ReplaceAll(knob.Knob{Values: k.Values}.Offer(), " ", ""))
 		}
-		facts[results.RivalFact+r.Name()] = strings.Join(words, " ")
+		facts[record.RivalFact+r.Name()] = strings.Join(words, " ")
 	}
 }
 
 // outdate reports whether r was measured with another version of its rival.
-func (g guests) outdate(r *results.Record) bool {
+func (g guests) outdate(r *record.Record) bool {
 	return r.Rival != nil && !slices.ContainsFunc(g, func(x *rival.Rival) bool {
 		return x.Name() == r.Rival.Name && x.Version() == r.Rival.Version
 	})

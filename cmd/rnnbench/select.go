@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/filter"
 	"rnnbench/tuner/grid"
 )
@@ -47,7 +47,7 @@ func noRecords(runs []string) error {
 }
 
 // read returns the runs that args name, and the selected records of all of them.
-func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]results.Set, []results.Record, error) {
+func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]record.Set, []record.Record, error) {
 	sets, err := s.runs(p, cmd, args)
 	if err != nil {
 		return sets, nil, err
@@ -71,12 +71,12 @@ func (s *selection) read(p *program, cmd *cobra.Command, args []string) ([]resul
 }
 
 // readSets returns the runs that args name, each with its selected records.
-func (s *selection) readSets(p *program, cmd *cobra.Command, args []string) ([]results.Set, error) {
+func (s *selection) readSets(p *program, cmd *cobra.Command, args []string) ([]record.Set, error) {
 	sets, err := s.runs(p, cmd, args)
 	if err != nil {
 		return nil, err
 	}
-	var all []results.Record
+	var all []record.Record
 	for _, set := range sets {
 		all = append(all, set.Records...)
 	}
@@ -98,7 +98,7 @@ func (s *selection) readSets(p *program, cmd *cobra.Command, args []string) ([]r
 }
 
 // knownBaseline returns an error if --baseline names a technique without records.
-func knownBaseline(cmd *cobra.Command, recs []results.Record, baseline string) error {
+func knownBaseline(cmd *cobra.Command, recs []record.Record, baseline string) error {
 	return amongTechniques(cmd, baseline, len(recs), func(i int) (name, label string) {
 		return recs[i].Impl.Name, quantity.Label(&recs[i])
 	})
@@ -123,7 +123,7 @@ func amongTechniques(cmd *cobra.Command, baseline string, n int, technique func(
 }
 
 // runs reads the runs that args name, or the latest.
-func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]results.Set, error) {
+func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]record.Set, error) {
 	dir, err := s.dir(p)
 	if err != nil {
 		return nil, misused(cmd, err)
@@ -144,7 +144,7 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]resul
 			paths[i] = label + "=" + paths[i]
 		}
 	}
-	sets, warnings, err := results.ReadAllFrom(p.in, paths)
+	sets, warnings, err := record.ReadAllFrom(p.in, paths)
 	const enough = 5 // to see what is wrong with a file
 	for _, w := range warnings[:min(enough, len(warnings))] {
 		p.warn("%v", w)
@@ -155,7 +155,7 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]resul
 	if err != nil {
 		return nil, &failure{exitError, err, "runs in " + dir + " are named by id or label; without a name, the command reads the latest"}
 	}
-	if !slices.ContainsFunc(sets, func(s results.Set) bool { return len(s.Records) > 0 || computed(s) }) {
+	if !slices.ContainsFunc(sets, func(s record.Set) bool { return len(s.Records) > 0 || computed(s) }) {
 		return sets, noRecords(args)
 	}
 	return sets, nil
@@ -177,7 +177,7 @@ func completeRuns(cmd *cobra.Command, _ []string, start string) ([]cobra.Complet
 			continue
 		}
 		names := []string{e.Name()}
-		if m, err := results.ReadManifest(filepath.Join(dir, e.Name())); err == nil && m.Label != "" {
+		if m, err := record.ReadManifest(filepath.Join(dir, e.Name())); err == nil && m.Label != "" {
 			names = append(names, m.Label)
 		}
 		for _, name := range names {

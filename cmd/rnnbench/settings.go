@@ -12,7 +12,7 @@ import (
 	"rnnbench/device/allreduce"
 	"rnnbench/device/cpu"
 	"rnnbench/device/cpu/simd"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -93,7 +93,7 @@ func (s *settings) wisdomFlags(f *pflag.FlagSet) {
 	addWisdomFlag(f, &s.wisdom)
 	f.BoolVar(&s.vendor, "with-vendor", false, "allow auto and tune to choose the vendor library")
 	s.least = objectiveTime
-	f.Var(choice{&s.least, "objective", []string{objectiveTime, results.OfEnergy}}, "objective", "objective of the wisdom that auto follows: time, or energy, which is the joules of a run")
+	f.Var(choice{&s.least, "objective", []string{objectiveTime, record.OfEnergy}}, "objective", "objective of the wisdom that auto follows: time, or energy, which is the joules of a run")
 	s.auto = autoPredict
 	f.Var(choice{&s.auto, "way", []string{autoPredict, autoRace}}, "auto", "how auto chooses where nothing is tuned: predict, by a cost model; race, which times the best predictions and saves the winner as wisdom")
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/cluster"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/plan"
 )
@@ -83,11 +83,11 @@ func (f *sweepFlags) divided() bool { return f.part != nil || f.array != nil }
 
 // placed sets f.part to the shard of a job of an array. had are the shards of the same plan, by their
 // folders.
-func (f *sweepFlags) placed(p *program, dir string, had map[string]results.Manifest) error {
+func (f *sweepFlags) placed(p *program, dir string, had map[string]record.Manifest) error {
 	if f.array == nil || f.part != nil {
 		return nil
 	}
-	var shards []results.Shard
+	var shards []record.Shard
 	for _, path := range slices.Sorted(maps.Keys(had)) {
 		shards = append(shards, *had[path].Plan.Shard)
 	}
@@ -110,7 +110,7 @@ func (f *sweepFlags) placed(p *program, dir string, had map[string]results.Manif
 
 // divide returns the shard of q to measure, or all of q. If a run of that shard exists, it also
 // returns its manifest and sets f.resume.
-func (f *sweepFlags) divide(p *program, c config.Config, b *bench, q plan.Plan, before *results.Manifest) (plan.Plan, *results.Manifest, error) {
+func (f *sweepFlags) divide(p *program, c config.Config, b *bench, q plan.Plan, before *record.Manifest) (plan.Plan, *record.Manifest, error) {
 	name := ""
 	if before != nil && before.Plan.Shard != nil {
 		was := *before.Plan.Shard
@@ -125,9 +125,9 @@ func (f *sweepFlags) divide(p *program, c config.Config, b *bench, q plan.Plan, 
 	if before != nil && before.Plan.Shard == nil {
 		return q, before, fmt.Errorf("run %s cannot be resumed as shard %v: its plan was not divided", before.Run, f.part)
 	}
-	var had map[string]results.Manifest
+	var had map[string]record.Manifest
 	if before == nil {
-		had = results.ShardsOf(c.Dir, q.Hash(), c.Label, b.info.Key)
+		had = record.ShardsOf(c.Dir, q.Hash(), c.Label, b.info.Key)
 		if err := f.placed(p, c.Dir, had); err != nil {
 			return q, nil, err
 		}
@@ -139,7 +139,7 @@ func (f *sweepFlags) divide(p *program, c config.Config, b *bench, q plan.Plan, 
 			return q, before, &failure{exitNoDevice, err, "use submit --group for each kind of device, or ask the scheduler for nodes of one kind"}
 		}
 	}
-	d, err := q.Divide(f.part.Count, results.OnGPU(b.info.Key))
+	d, err := q.Divide(f.part.Count, record.OnGPU(b.info.Key))
 	if err != nil {
 		return q, before, err
 	}
@@ -157,7 +157,7 @@ func (f *sweepFlags) divide(p *program, c config.Config, b *bench, q plan.Plan, 
 		return q, before, nil
 	}
 	if dir == "" {
-		dir = filepath.Join(c.Dir, results.ShardFolder(*q.Shard))
+		dir = filepath.Join(c.Dir, record.ShardFolder(*q.Shard))
 	}
 	m, err := f.begun(c, dir)
 	return q, m, err
@@ -165,7 +165,7 @@ func (f *sweepFlags) divide(p *program, c config.Config, b *bench, q plan.Plan, 
 
 // shardIn finds the folder of a shard among the shards of a plan; "": it was not begun. of is the name
 // of the run that all shards with the same count form together; "": none was begun.
-func shardIn(had map[string]results.Manifest, s results.Shard) (dir, of string) {
+func shardIn(had map[string]record.Manifest, s record.Shard) (dir, of string) {
 	for _, path := range slices.Sorted(maps.Keys(had)) {
 		o := had[path].Plan.Shard
 		if o.Count != s.Count {
@@ -179,11 +179,11 @@ func shardIn(had map[string]results.Manifest, s results.Shard) (dir, of string) 
 }
 
 // begun reads the run of a shard in dir, and sets f.resume to it; nil: it was not begun.
-func (f *sweepFlags) begun(c config.Config, dir string) (*results.Manifest, error) {
+func (f *sweepFlags) begun(c config.Config, dir string) (*record.Manifest, error) {
 	if !exists(filepath.Join(dir, "manifest.json")) {
 		return nil, nil
 	}
-	m, _, _, err := results.Read(dir)
+	m, _, _, err := record.Read(dir)
 	if err == nil {
 		err = m.Resumable()
 	}
@@ -211,11 +211,11 @@ func runName(label, device, hash string) string {
 	if label != "" {
 		hash = fmt.Sprintf("%x", sha256.Sum256([]byte(label+"\x00"+device+"\x00"+hash)))
 	}
-	return results.Slug(strings.TrimSpace(label+" "+device)) + "-" + hash[:8]
+	return record.Slug(strings.TrimSpace(label+" "+device)) + "-" + hash[:8]
 }
 
 // resumableWith returns an error if settings c have other inputs or caches than run m.
-func resumableWith(c config.Config, m *results.Manifest) error {
+func resumableWith(c config.Config, m *record.Manifest) error {
 	was, err := config.FromJSON(m.Config)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", m.Run, err)
@@ -228,8 +228,8 @@ func resumableWith(c config.Config, m *results.Manifest) error {
 }
 
 // beginShard opens the run of a shard, or creates it.
-func beginShard(dir string, s results.Shard, m results.Manifest) (*results.Run, error) {
-	run, err := results.Claim(dir, results.ShardFolder(s), m)
+func beginShard(dir string, s record.Shard, m record.Manifest) (*record.Run, error) {
+	run, err := record.Claim(dir, record.ShardFolder(s), m)
 	if err != nil {
 		return nil, busyShard(s, &failure{exitError, err, "set --out DIR or RNNBENCH_RESULTS to a writable folder"})
 	}
@@ -238,8 +238,8 @@ func beginShard(dir string, s results.Shard, m results.Manifest) (*results.Run, 
 
 // busyShard explains an error that another process measures the shard. It returns other errors
 // unchanged.
-func busyShard(s results.Shard, err error) error {
-	if other := (*results.BusyError)(nil); errors.As(err, &other) {
+func busyShard(s record.Shard, err error) error {
+	if other := (*record.BusyError)(nil); errors.As(err, &other) {
 		return &failure{exitError, fmt.Errorf("shard %v is being measured by %s in %s", s, other.Who, other.Dir),
 			"give every job another shard, or wait for that process"}
 	}

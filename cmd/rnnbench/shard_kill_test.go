@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestTuneShardIsKilled kills a shard of a tune twice. The shard resumes, no record is lost or
@@ -17,7 +17,7 @@ func TestTuneShardIsKilled(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	const line = "tune -H 8:64:8 -B 2 -T 3 --impl naive,cudnnstyle --depth 1 --max-rounds 4 --min-time 0s --threads 1 --wisdom w.toml --shard "
-	var had []results.Record
+	var had []record.Record
 	for range 2 {
 		child, _ := starts(t, strings.Replace(line, "--min-time 0s", "--min-time 10ms", 1)+"1/2")
 		had = kept(t, had, measured(t, "1-of-2", len(had)+2))
@@ -33,7 +33,7 @@ func TestTuneShardIsKilled(t *testing.T) {
 	}
 	kept(t, had, measured(t, "1-of-2", len(had)))
 	rnnbench(t, "merge out --wisdom all.toml").want(t, exitDone, nil, []string{"2 of 2 shards merged", "8 entries merged into all.toml"})
-	if m, _, _, err := results.Read("out"); err != nil || len(m.Winners) != 8 || !m.Merged.Complete() {
+	if m, _, _, err := record.Read("out"); err != nil || len(m.Winners) != 8 || !m.Merged.Complete() {
 		t.Errorf("%d winners, %v", len(m.Winners), err)
 	}
 }

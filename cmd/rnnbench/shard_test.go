@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -105,7 +105,7 @@ func starts(t *testing.T, line string) (*exec.Cmd, *bytes.Buffer) {
 }
 
 // measured waits until a shard has at least n records, and returns all lines of its file.
-func measured(t *testing.T, shard string, n int) []results.Record {
+func measured(t *testing.T, shard string, n int) []record.Record {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(5 * time.Millisecond) {
 		found, err := filepath.Glob("out/*-" + shard + "/records.jsonl")
@@ -116,7 +116,7 @@ func measured(t *testing.T, shard string, n int) []results.Record {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recs, _, err := results.ReadRecords(f, found[0])
+		recs, _, err := record.ReadRecords(f, found[0])
 		if err := errors.Join(err, f.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func measured(t *testing.T, shard string, n int) []results.Record {
 }
 
 // kept fails unless now has all records of before, each once. It returns now.
-func kept(t *testing.T, before, now []results.Record) []results.Record {
+func kept(t *testing.T, before, now []record.Record) []record.Record {
 	t.Helper()
 	for i, r := range before {
 		if now[i].Key() != r.Key() || !now[i].Time.Equal(r.Time) {
@@ -206,7 +206,7 @@ func manifestSize(t *testing.T, shard string) int {
 func alike(t *testing.T, a, b string) {
 	t.Helper()
 	text := func(run string) []string {
-		_, recs, warnings, err := results.Read(run)
+		_, recs, warnings, err := record.Read(run)
 		if err != nil || warnings != nil {
 			t.Fatal(warnings, err)
 		}
@@ -265,7 +265,7 @@ func TestShardsByLabel(t *testing.T) {
 		rnnbenchWith(t.Context(), "", append(strings.Fields(tiny), "--shard", "1/2", "--label", label)...).want(t, exitDone, nil, nil)
 	}
 	for i, label := range labels {
-		sets, _, err := results.ReadAll([]string{labelled(label, "out")})
+		sets, _, err := record.ReadAll([]string{labelled(label, "out")})
 		if err != nil || len(sets) != 1 || len(sets[0].Records) == 0 {
 			t.Errorf("label %d has no records: %v", i, err)
 		}
@@ -302,7 +302,7 @@ func TestTuneShards(t *testing.T) {
 		rnnbench(t, line+fmt.Sprintf("%d/2", i)).want(t, exitDone, nil, []string{"tuned"})
 	}
 	rnnbench(t, "merge out --wisdom all.toml").want(t, exitDone, nil, []string{"2 of 2 shards merged", "3 entries merged into all.toml"})
-	m, _, _, err := results.Read("out")
+	m, _, _, err := record.Read("out")
 	if err != nil || len(m.Winners) != 3 || !strings.HasPrefix(m.Run, "mine-") {
 		t.Errorf("%d winners of run %s, %v", len(m.Winners), m.Run, err)
 	}

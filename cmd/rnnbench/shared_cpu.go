@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // systemRoot holds /proc and /sys, where Linux publishes its counters. Tests replace it.
@@ -14,8 +14,8 @@ var systemRoot fs.FS = os.DirFS("/")
 
 // otherRuns warns of other runs of rnnbench on this machine's processors: both runs then measure times
 // that neither would have alone. Runs on GPUs may be on different ones.
-func otherRuns(b *bench) []results.Advice {
-	if results.OnGPU(b.info.Key) {
+func otherRuns(b *bench) []record.Advice {
+	if record.OnGPU(b.info.Key) {
 		return nil
 	}
 	runs := b.around.Runs()
@@ -26,23 +26,23 @@ func otherRuns(b *bench) []results.Advice {
 	if n := len(runs); n > 1 {
 		what = fmt.Sprintf("%d other runs of rnnbench use this machine (the first is %v)", n, runs[0])
 	}
-	return []results.Advice{{What: what, Remedy: "measure one after the other, because they take processors and memory from each other"}}
+	return []record.Advice{{What: what, Remedy: "measure one after the other, because they take processors and memory from each other"}}
 }
 
 // company warns of what took processors since the device was opened, as far as the counters tell. The
 // manifest then says how much other programs used.
-func company(b *bench) []results.Advice {
-	d, onGPU := b.around.Since(b.opened, results.OnGPU(b.info.Key)), results.OnGPU(b.info.Key)
-	var list []results.Advice
+func company(b *bench) []record.Advice {
+	d, onGPU := b.around.Since(b.opened, record.OnGPU(b.info.Key)), record.OnGPU(b.info.Key)
+	var list []record.Advice
 	if d.Crowded(onGPU) {
 		used := fmt.Sprintf("%.1f of %s", *d.Others, quantity.Plural(d.Processors, "processor"))
 		if b.others == "" {
 			b.others = used
 		}
-		list = append(list, results.Advice{What: "other programs use " + used, Remedy: "stop them, because times are longer and vary with what they do"})
+		list = append(list, record.Advice{What: "other programs use " + used, Remedy: "stop them, because times are longer and vary with what they do"})
 	}
 	if d.Held() {
-		list = append(list, results.Advice{
+		list = append(list, record.Advice{
 			What:   fmt.Sprintf("the control group's quota (%.4g processors) stops the program for %.0f %% of the time", *d.Quota, 100**d.Stopped),
 			Remedy: "raise the quota, or set --threads below it, because times include these pauses"})
 	}

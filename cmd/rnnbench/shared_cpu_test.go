@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A busyMachine has two processors that other programs keep busy for another minute whenever it is
@@ -66,7 +66,7 @@ func TestSharedProcessors(t *testing.T) {
 	}
 	systemRoot = was
 	o := rnnbench(t, tiny+" --out "+t.TempDir())
-	if strings.Contains(o.out, results.WarnQuota) || strings.Contains(o.errors, "quota") {
+	if strings.Contains(o.out, record.WarnQuota) || strings.Contains(o.errors, "quota") {
 		t.Errorf("a quota on a machine that says nothing:\n%s%s", o.out, o.errors)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 func showCommand(p *program) *cobra.Command {
@@ -70,7 +70,7 @@ func showCommand(p *program) *cobra.Command {
 }
 
 // showNodes prints, below a table, how far the machines of merged runs differ.
-func showNodes(p *program, sets []results.Set, format string) error {
+func showNodes(p *program, sets []record.Set, format string) error {
 	for i := range sets {
 		m := sets[i].Manifest.Merged
 		warnNodes(p, m)

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestLabelOfWords selects by a label that is not a technique's name, as experiments use them.
 func TestLabelOfWords(t *testing.T) {
-	run := filepath.Join("..", "..", "results", "testdata", "runs", "appleyard-table1")
+	run := filepath.Join("..", "..", "record", "testdata", "runs", "appleyard-table1")
 	for where, want := range map[string]int{"impl=3 fused": 2, "impl!=3 fused": 12} {
 		if o := rnnbenchWith(t.Context(), "", "show", run, "-o", "csv", "--where", where); o.code != exitDone || strings.Count(o.out, "\n") != 1+want {
 			t.Errorf("%s: exit code %d: %s%s", where, o.code, o.out, o.errors)
@@ -27,7 +27,7 @@ func TestLabelOfWords(t *testing.T) {
 func TestSpoiled(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, tiny).want(t, exitDone, nil, nil)
-	m, _, _, err := results.Read(usualDir)
+	m, _, _, err := record.Read(usualDir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("%s > /dev/full: exit code %d: %s", line, code, &stderr)
 		}
 	}
-	if m, recs, _, err := results.Read(usualDir); err != nil || len(recs) != 4 || *m.Exit != exitDone {
+	if m, recs, _, err := record.Read(usualDir); err != nil || len(recs) != 4 || *m.Exit != exitDone {
 		t.Errorf("the records did not survive: %v, %d, %v", err, len(recs), m.Exit)
 	}
 	rnnbench(t, "export -H 4 -B 1 -T 2 -f /dev/full/x.npz").want(t, exitError, nil, []string{"/dev/full/x.npz"})

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
-	"rnnbench/results/merge"
+	"rnnbench/record"
+	"rnnbench/record/merge"
 )
 
 // nap is how long a run sleeps. A point has three runs, one of them to check the answer.
@@ -84,7 +84,7 @@ func speedUp(t *testing.T, name string, shards, points int) float64 {
 		if err != nil || len(found) != 1 {
 			t.Fatal(found, err)
 		}
-		m, err := results.ReadManifest(filepath.Dir(found[0]))
+		m, err := record.ReadManifest(filepath.Dir(found[0]))
 		if err != nil || m.Finished == nil {
 			t.Fatalf("shard %d has not finished: %v", shard, err)
 		}
@@ -119,7 +119,7 @@ func lose(t *testing.T) {
 	grid := sleepyGrid(points)
 	job := submitted(t, rnnbench(t, "submit slurm --shards 4 --name lost --sbatch=--exclude=v5 -- "+grid))
 	waitFor(t, "records of each shard", func() bool { return done(t, "lost") >= 8 })
-	before := []results.Record{}
+	before := []record.Record{}
 	for shard := 1; shard <= 4; shard++ {
 		before = append(before, lines(t, "lost", shard)...)
 	}
@@ -129,13 +129,13 @@ func lose(t *testing.T) {
 	slurm(t, "scontrol", "update", "nodename="+node, "state=down", "reason=killed")
 	waitFor(t, "the end of the other shards", func() bool {
 		parts := partsOf(t, "lost")
-		return parts[1].State == results.ShardDone && parts[4].State == results.ShardDone && parts[3].Exit != nil
+		return parts[1].State == record.ShardDone && parts[4].State == record.ShardDone && parts[3].Exit != nil
 	})
 	if exit := *partsOf(t, "lost")[3].Exit; exit != exitInterrupted {
 		t.Errorf("the shard that was asked to end has exit code %d", exit)
 	}
 	slurm(t, "scontrol", "update", "jobid="+job+"_2", "starttime=now") // Slurm holds a requeued job back for two minutes
-	waitFor(t, "the end of the requeued shard", func() bool { return partsOf(t, "lost")[2].State == results.ShardDone })
+	waitFor(t, "the end of the requeued shard", func() bool { return partsOf(t, "lost")[2].State == record.ShardDone })
 	waitFor(t, "the state of the ended jobs", func() bool {
 		o := rnnbench(t, "submit status lost")
 		return o.code == exitFailures && strings.Contains(o.errors, "4 shards: 3 done, 1 failed") && strings.Contains(o.out, "failed")
@@ -146,14 +146,14 @@ func lose(t *testing.T) {
 	rnnbench(t, "submit status lost").want(t, exitDone, nil, []string{"4 shards: 4 done"})
 	slurm(t, "scontrol", "update", "nodename="+node, "state=resume")
 
-	after := []results.Record{}
+	after := []record.Record{}
 	for shard := 1; shard <= 4; shard++ {
 		list := lines(t, "lost", shard)
 		kept(t, nil, list)
 		after = append(after, list...)
 	}
 	for _, r := range before {
-		if !slices.ContainsFunc(after, func(x results.Record) bool { return x.Key() == r.Key() && x.Time.Equal(r.Time) }) {
+		if !slices.ContainsFunc(after, func(x record.Record) bool { return x.Key() == r.Key() && x.Time.Equal(r.Time) }) {
 			t.Errorf("a record of %s is lost", r.Point)
 		}
 	}
@@ -194,7 +194,7 @@ func ended(t *testing.T, name string, shards int) bool {
 	t.Helper()
 	n := 0
 	for _, p := range partsOf(t, name) {
-		if p.State == results.ShardDone && p.Exit != nil {
+		if p.State == record.ShardDone && p.Exit != nil {
 			n++
 		}
 	}
@@ -202,13 +202,13 @@ func ended(t *testing.T, name string, shards int) bool {
 }
 
 // partsOf returns the progress of a submission's shards, by index.
-func partsOf(t *testing.T, name string) map[int]results.Part {
+func partsOf(t *testing.T, name string) map[int]record.Part {
 	t.Helper()
 	parts, err := merge.Parts(filepath.Join("out", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	byIndex := map[int]results.Part{}
+	byIndex := map[int]record.Part{}
 	for s, p := range parts {
 		byIndex[s.Index] = p
 	}
@@ -216,7 +216,7 @@ func partsOf(t *testing.T, name string) map[int]results.Part {
 }
 
 // lines returns all lines of a shard's records.
-func lines(t *testing.T, name string, shard int) []results.Record {
+func lines(t *testing.T, name string, shard int) []record.Record {
 	t.Helper()
 	found, err := filepath.Glob(fmt.Sprintf("out/%s/*-%d-of-*/records.jsonl", name, shard))
 	if err != nil || len(found) != 1 {
@@ -226,7 +226,7 @@ func lines(t *testing.T, name string, shard int) []results.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recs, _, err := results.ReadRecords(bytes.NewReader(text), found[0])
+	recs, _, err := record.ReadRecords(bytes.NewReader(text), found[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func lines(t *testing.T, name string, shard int) []results.Record {
 func mergedBy(t *testing.T, name string, points int) {
 	t.Helper()
 	waitFor(t, "the merge of "+name, func() bool {
-		m, recs, _, err := results.Read(filepath.Join("out", name))
+		m, recs, _, err := record.Read(filepath.Join("out", name))
 		return err == nil && m.Merged != nil && m.Merged.Complete() && len(recs) == points
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/cluster"
-	"rnnbench/results/files"
+	"rnnbench/record/files"
 	"rnnbench/tuner/grid"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"rnnbench/cluster"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestSubmitExamples dry-runs every example of the help.
@@ -122,7 +122,7 @@ func TestSubmitted(t *testing.T) {
 	rnnbench(t, "submit status night --retry").want(t, exitDone, []string{"missing"}, []string{"job 103: 1 shard\njob 104 merges them"})
 	rnnbench(t, "submit status out/night -o json").want(t, exitDone, []string{`"done"`}, []string{"3 shards: 3 done"})
 	rnnbench(t, "submit status out/night --retry").want(t, exitDone, nil, []string{"no shard failed or is missing, so nothing was submitted"})
-	m, recs, _, err := results.Read(filepath.Join("out", "night"))
+	m, recs, _, err := record.Read(filepath.Join("out", "night"))
 	if err != nil || len(recs) != 6 || m.Merged == nil || !m.Merged.Complete() || slices.Contains(m.Argv, "--submitted-version") {
 		t.Errorf("%d records, %v of %v", len(recs), err, m.Argv)
 	}

@@ -14,7 +14,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/plan"
@@ -27,11 +27,11 @@ type sweepFlags struct {
 	retryFailed                                                       bool
 	resume, format, baseline                                          string
 
-	shard string         // --shard
-	part  *results.Shard // the shard to measure; nil: the whole plan, or that of the job in array
-	array *plan.Array    // the job of a scheduler's array, until its part is known; nil: none
-	share string         // describes part, for a dry run
-	sum   *total         // of the dry runs of several experiments; nil: of one
+	shard string        // --shard
+	part  *record.Shard // the shard to measure; nil: the whole plan, or that of the job in array
+	array *plan.Array   // the job of a scheduler's array, until its part is known; nil: none
+	share string        // describes part, for a dry run
+	sum   *total        // of the dry runs of several experiments; nil: of one
 
 	submitted, required string // --submitted-version and --submitted-device
 }
@@ -129,7 +129,7 @@ func (f *sweepFlags) checkResume() error {
 
 // effectiveConfig returns the settings: flags override those of the run to resume. before is that
 // run's manifest; nil: there is none.
-func (f *sweepFlags) effectiveConfig(p *program) (c config.Config, before *results.Manifest, err error) {
+func (f *sweepFlags) effectiveConfig(p *program) (c config.Config, before *record.Manifest, err error) {
 	if c, err = f.resolve(p); err != nil {
 		return c, nil, err
 	}
@@ -215,7 +215,7 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 
 // atLeast raises the peaks to those of the run to resume, if they were higher: the machine may
 // have been busy in either measurement.
-func (b *bench) atLeast(before *results.Manifest) {
+func (b *bench) atLeast(before *record.Manifest) {
 	if before == nil {
 		return
 	}
@@ -252,12 +252,12 @@ func dryRun(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, 
 }
 
 // carryOut measures what the run lacks, closes it and prints its table.
-func carryOut(ctx context.Context, p *program, f *sweepFlags, c config.Config, run *results.Run, look *plan.Forecast, j job) error {
+func carryOut(ctx context.Context, p *program, f *sweepFlags, c config.Config, run *record.Run, look *plan.Forecast, j job) error {
 	e, err := complete(ctx, p, f, c, run, look, j)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(e.records, func(r results.Record) bool { return r.Rate != nil && r.Rate.Percent != nil && *r.Rate.Percent > 100 }) {
+	if slices.ContainsFunc(e.records, func(r record.Record) bool { return r.Rate != nil && r.Rate.Percent != nil && *r.Rate.Percent > 100 }) {
 		p.warn("some rates exceed the measured peak: another program probably disturbed the measurement of the peak; ignore these percentages")
 	}
 	if len(e.records) > 0 {
@@ -271,18 +271,18 @@ func carryOut(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 
 // An ending is the outcome of a run.
 type ending struct {
-	records []results.Record // all records of the run
-	planned int              // records and networks
-	missing int              // of those planned
-	lacks   string           // the words for missing
-	spent   bool             // the budget was spent before the run was complete
-	format  string           // in which the records were printed; "": they were not
-	code    int              // exit code
-	outcome error            // why code is not 0
+	records []record.Record // all records of the run
+	planned int             // records and networks
+	missing int             // of those planned
+	lacks   string          // the words for missing
+	spent   bool            // the budget was spent before the run was complete
+	format  string          // in which the records were printed; "": they were not
+	code    int             // exit code
+	outcome error           // why code is not 0
 }
 
 // complete measures what the run lacks and closes it.
-func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, run *results.Run, look *plan.Forecast, j job) (*ending, error) {
+func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, run *record.Run, look *plan.Forecast, j job) (*ending, error) {
 	networks, total := j.plan.Networks(), j.plan.Sweeps().Records()
 	if f.retryFailed {
 		run.RetryFailed()
@@ -300,7 +300,7 @@ func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 	show.Close()
 	took := time.Since(start)
 
-	_, recs, _, bad := results.Read(run.Dir())
+	_, recs, _, bad := record.Read(run.Dir())
 	if bad != nil {
 		return nil, errors.Join(err, bad, run.Finish(exitError))
 	}
@@ -325,11 +325,11 @@ func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, r
 // measureOpen lets a run that is resumed with --until clear measure the points again whose winner is
 // open. All techniques of a point take turns once more. It returns the number of records that will be
 // replaced.
-func measureOpen(run *results.Run, m config.Measure) (int, error) {
+func measureOpen(run *record.Run, m config.Measure) (int, error) {
 	if m.Until != config.UntilClear {
 		return 0, nil
 	}
-	_, recs, _, err := results.Read(run.Dir())
+	_, recs, _, err := record.Read(run.Dir())
 	if err != nil {
 		return 0, err
 	}
@@ -348,7 +348,7 @@ func measureOpen(run *results.Run, m config.Measure) (int, error) {
 }
 
 // swept counts the records of sweeps, which are not of training.
-func swept(recs []results.Record) (n int) {
+func swept(recs []record.Record) (n int) {
 	for i := range recs {
 		if recs[i].Training == nil {
 			n++
@@ -358,8 +358,8 @@ func swept(recs []results.Record) (n int) {
 }
 
 // logCosts logs how the time since start was spent, in seconds.
-func logCosts(p *program, recs []results.Record, start time.Time, took time.Duration) {
-	var sum results.Cost
+func logCosts(p *program, recs []record.Record, start time.Time, took time.Duration) {
+	var sum record.Cost
 	n, rest := 0, took.Seconds()
 	for i := range recs {
 		if c := &recs[i].Cost; recs[i].Time.After(start) {
@@ -377,7 +377,7 @@ func conclude(p *program, e *ending, c config.Config, again string) error {
 	hint := ""
 	if e.missing > 0 {
 		hint = again + " resumes the run"
-	} else if slices.ContainsFunc(e.records, func(r results.Record) bool { return r.Passing() }) {
+	} else if slices.ContainsFunc(e.records, func(r record.Record) bool { return r.Passing() }) {
 		hint = again + " retries points whose worker was lost"
 	}
 	if e.spent {
@@ -396,9 +396,9 @@ func conclude(p *program, e *ending, c config.Config, again string) error {
 }
 
 // counts formats how many records have each status.
-func counts(recs []results.Record) string {
+func counts(recs []record.Record) string {
 	var parts []string
-	for _, s := range results.Statuses() {
+	for _, s := range record.Statuses() {
 		n := 0
 		for i := range recs {
 			if recs[i].Status == s {
@@ -430,7 +430,7 @@ func formatFlags(p *program, cmd *cobra.Command, format, baseline *string) {
 }
 
 // records prints records in a format, with speed-ups over baseline.
-func records(p *program, recs []results.Record, format, baseline string) error {
+func records(p *program, recs []record.Record, format, baseline string) error {
 	switch format {
 	case "jsonl":
 		return table.JSONL(p.out, recs)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 )
 
@@ -76,8 +76,8 @@ func TestSweep(t *testing.T) {
 	if strings.ContainsAny(o.out+o.errors, "\r\x1b") {
 		t.Error("a stream that is no terminal got control characters")
 	}
-	m, recs, _, err := results.Read(usualDir)
-	if err != nil || len(recs) != 4 || m.Label != "first" || m.Exit == nil || *m.Exit != exitDone || m.Finished == nil || m.Plan.Records != 4 || m.Counts[results.OK] != 4 {
+	m, recs, _, err := record.Read(usualDir)
+	if err != nil || len(recs) != 4 || m.Label != "first" || m.Exit == nil || *m.Exit != exitDone || m.Finished == nil || m.Plan.Records != 4 || m.Counts[record.OK] != 4 {
 		t.Fatalf("%v: %d records, manifest %+v", err, len(recs), m)
 	}
 	if d := m.Devices[0]; d.Peak == nil || *d.Peak <= 0 || d.Facts["simd"] == "" || d.Key != recs[0].Device {
@@ -122,8 +122,8 @@ func TestSweep(t *testing.T) {
 	rnnbench(t, "show --where hidden>99").want(t, exitError, nil, []string{"select none of 4 records"})
 	jsonl := show("show -o jsonl")
 	for line := range strings.Lines(jsonl) {
-		var r results.Record
-		if err := json.Unmarshal([]byte(line), &r); err != nil || r.Schema != results.Schema {
+		var r record.Record
+		if err := json.Unmarshal([]byte(line), &r); err != nil || r.Schema != record.Schema {
 			t.Errorf("%v: %s", err, line)
 		}
 	}
@@ -163,7 +163,7 @@ func TestLabel(t *testing.T) {
 
 	// A run from before labels had knobs can be resumed and compared.
 	rnnbench(t, line+" --out new").want(t, exitDone, nil, nil)
-	m, _, _, err := results.Read(usualDir)
+	m, _, _, err := record.Read(usualDir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,12 +190,12 @@ func TestLabel(t *testing.T) {
 // TestProfile runs each technique once, unchecked.
 func TestProfile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	profile := func(dir string) ([]results.Record, error) { // it is not the latest run
+	profile := func(dir string) ([]record.Record, error) { // it is not the latest run
 		runs, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil || len(runs) != 1 {
 			return nil, fmt.Errorf("%v: %w", runs, err)
 		}
-		_, recs, _, err := results.Read(runs[0])
+		_, recs, _, err := record.Read(runs[0])
 		return recs, err
 	}
 	rnnbench(t, "sweep -H 8,16 -B 2 -T 3 --impl naive,cudnnstyle --profile").want(t, exitDone, nil, []string{"4 ok"})
@@ -220,55 +220,55 @@ func TestBudget(t *testing.T) {
 }
 
 func TestExitCode(t *testing.T) {
-	rec := func(list ...results.Status) (recs []results.Record) {
+	rec := func(list ...record.Status) (recs []record.Record) {
 		for _, s := range list {
-			recs = append(recs, results.Record{Status: s})
+			recs = append(recs, record.Record{Status: s})
 		}
 		return recs
 	}
 	stop := fmt.Errorf("stopped as --on-error stop asks")
 	for _, c := range []struct {
-		recs           []results.Record
+		recs           []record.Record
 		err            error
 		stopped, allow bool
 		want           int
 	}{
-		{recs: rec(results.OK), want: exitDone},
-		{recs: rec(results.OK, results.Skipped), want: exitDone},
-		{recs: rec(results.Skipped), want: exitError},
+		{recs: rec(record.OK), want: exitDone},
+		{recs: rec(record.OK, record.Skipped), want: exitDone},
+		{recs: rec(record.Skipped), want: exitError},
 		{recs: nil, want: exitError},
-		{recs: rec(results.Failed), want: exitError},
-		{recs: rec(results.Failed), allow: true, want: exitError},
-		{recs: rec(results.OK, results.Failed), want: exitFailures},
-		{recs: rec(results.OK, results.Incorrect), want: exitFailures},
-		{recs: rec(results.OK, results.Timeout), want: exitFailures},
-		{recs: rec(results.OK, results.Timeout), allow: true, want: exitDone},
-		{recs: rec(results.OK), err: context.Canceled, want: exitInterrupted},
+		{recs: rec(record.Failed), want: exitError},
+		{recs: rec(record.Failed), allow: true, want: exitError},
+		{recs: rec(record.OK, record.Failed), want: exitFailures},
+		{recs: rec(record.OK, record.Incorrect), want: exitFailures},
+		{recs: rec(record.OK, record.Timeout), want: exitFailures},
+		{recs: rec(record.OK, record.Timeout), allow: true, want: exitDone},
+		{recs: rec(record.OK), err: context.Canceled, want: exitInterrupted},
 		{recs: nil, err: context.Canceled, want: exitInterrupted},
-		{recs: rec(results.OK), err: tuner.ErrBudget, want: exitDone},
-		{recs: rec(results.OK), err: os.ErrClosed, want: exitError},
-		{recs: rec(results.OK, results.Failed), err: stop, stopped: true, want: exitFailures},
-		{recs: rec(results.OK, results.Failed), err: stop, want: exitError},
+		{recs: rec(record.OK), err: tuner.ErrBudget, want: exitDone},
+		{recs: rec(record.OK), err: os.ErrClosed, want: exitError},
+		{recs: rec(record.OK, record.Failed), err: stop, stopped: true, want: exitFailures},
+		{recs: rec(record.OK, record.Failed), err: stop, want: exitError},
 	} {
 		if code, err := exitCode(c.recs, c.err, c.stopped, c.allow); code != c.want || (err == nil) != (code == exitDone) {
 			t.Errorf("%+v: %d, %v", c, code, err)
 		}
 	}
 	for _, c := range []struct {
-		recs  []results.Record
+		recs  []record.Record
 		err   error
 		allow bool
 		want  int
 	}{
-		{recs: rec(results.OK, results.Skipped), want: exitDone},
-		{recs: rec(results.OK, results.Incorrect), want: exitFailures},
-		{recs: rec(results.Incorrect, results.Incorrect), want: exitFailures},
-		{recs: rec(results.Incorrect, results.Skipped), allow: true, want: exitFailures},
-		{recs: rec(results.OK, results.Incorrect), allow: true, want: exitDone},
-		{recs: rec(results.Incorrect), err: stop, want: exitFailures},
-		{recs: rec(results.Incorrect), err: context.Canceled, want: exitInterrupted},
-		{recs: rec(results.Skipped), want: exitError},
-		{recs: rec(results.Failed), want: exitError},
+		{recs: rec(record.OK, record.Skipped), want: exitDone},
+		{recs: rec(record.OK, record.Incorrect), want: exitFailures},
+		{recs: rec(record.Incorrect, record.Incorrect), want: exitFailures},
+		{recs: rec(record.Incorrect, record.Skipped), allow: true, want: exitFailures},
+		{recs: rec(record.OK, record.Incorrect), allow: true, want: exitDone},
+		{recs: rec(record.Incorrect), err: stop, want: exitFailures},
+		{recs: rec(record.Incorrect), err: context.Canceled, want: exitInterrupted},
+		{recs: rec(record.Skipped), want: exitError},
+		{recs: rec(record.Failed), want: exitError},
 	} {
 		if code, err := verdictCode(c.recs, c.err, c.err == stop, c.allow); code != c.want || (err == nil) != (code == exitDone) {
 			t.Errorf("verify of %+v: %d, %v", c, code, err)

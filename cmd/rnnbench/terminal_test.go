@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/progress"
 )
 
@@ -177,14 +177,14 @@ func TestFoldedProgress(t *testing.T) {
 	if n := strings.Count(o.errors, "scan"); n != 1 {
 		t.Errorf("%d lines of scan:\n%s", n, o.errors)
 	}
-	rnnbench(t, "show -o csv").want(t, exitDone, []string{results.ReasonCell}, nil)
+	rnnbench(t, "show -o csv").want(t, exitDone, []string{record.ReasonCell}, nil)
 }
 
 // TestDoctorFits: the output of doctor fits a terminal.
 func TestDoctorFits(t *testing.T) {
 	long := strings.Repeat("a long word ", 20)
 	d := diagnosis{
-		Environment: results.Environment{Host: results.Host{System: long}}, Device: results.Device{Name: "cpu"}, Advice: []advice{{What: long, Remedy: long}},
+		Environment: record.Environment{Host: record.Host{System: long}}, Device: record.Device{Name: "cpu"}, Advice: []advice{{What: long, Remedy: long}},
 	}
 	var b bytes.Buffer
 	if err := d.print(&b, 80); err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"rnnbench/device/allreduce"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/train"
 	"rnnbench/train/data"
@@ -28,7 +28,7 @@ import (
 // trainFlags are the flags of train.
 type trainFlags struct {
 	sweepFlags
-	want results.TrainingPlan
+	want record.TrainingPlan
 	time time.Duration
 }
 
@@ -120,7 +120,7 @@ func (f *trainFlags) trainRunFlags(cmd *cobra.Command) {
 func indented(lines []string) string { return "  " + strings.Join(lines, "\n  ") }
 
 // setLimits sets f.want from the command line, which overrides the limits of the run to resume.
-func (f *trainFlags) setLimits(cmd *cobra.Command, was *results.TrainingPlan) error {
+func (f *trainFlags) setLimits(cmd *cobra.Command, was *record.TrainingPlan) error {
 	given := cmd.Flags().Changed
 	f.want.Time = f.time.Seconds()
 	if was != nil {
@@ -176,8 +176,8 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 	if err := f.readShard(p); err != nil {
 		return misused(cmd, err)
 	}
-	var before *results.Manifest
-	var was *results.TrainingPlan
+	var before *record.Manifest
+	var was *record.TrainingPlan
 	if f.resume != "" {
 		if c, before, err = f.resumed(p, c.Dir); err != nil {
 			return misused(cmd, err)
@@ -229,10 +229,10 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 	if err != nil {
 		return err
 	}
-	if err := run.Update(func(m *results.Manifest) { m.Training = &f.want }); err != nil {
+	if err := run.Update(func(m *record.Manifest) { m.Training = &f.want }); err != nil {
 		return err
 	}
-	_, had, _, err := results.Read(run.Dir())
+	_, had, _, err := record.Read(run.Dir())
 	if err != nil {
 		return errors.Join(err, run.Finish(exitError))
 	}
@@ -242,7 +242,7 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 
 // divideTraining returns q with its networks, or the shard's, to be trained until the wanted
 // limits. A resumed shard keeps the division that it began with.
-func (f *trainFlags) divideTraining(p *program, c config.Config, b *bench, q plan.Plan, before *results.Manifest) (plan.Plan, *results.Manifest, error) {
+func (f *trainFlags) divideTraining(p *program, c config.Config, b *bench, q plan.Plan, before *record.Manifest) (plan.Plan, *record.Manifest, error) {
 	limits, asked := f.want, before != nil
 	if asked && before.Plan.Shard != nil && before.Plan.Shard.Limits != nil {
 		limits = *before.Plan.Shard.Limits
@@ -301,7 +301,7 @@ func (f *trainFlags) checkWords() error {
 
 // checkPoints checks the optimiser and the task at each point, before anything is trained.
 func (f *trainFlags) checkPoints(q plan.Plan) error {
-	return q.Each(func(at results.Point, _ []grid.Spec) error {
+	return q.Each(func(at record.Point, _ []grid.Spec) error {
 		_, err := train.ParseOptimizer(f.want.Optimizer, rnn.Precision(slices.Index(rnn.Precisions(), at.Precision)))
 		if err != nil {
 			return fmt.Errorf("--optimizer: %w", err)
@@ -318,7 +318,7 @@ func (f *trainFlags) checkPoints(q plan.Plan) error {
 }
 
 // checkReplicas returns an error if that many replicas cannot train a point together.
-func checkReplicas(at results.Point, replicas int) error {
+func checkReplicas(at record.Point, replicas int) error {
 	switch {
 	case replicas > at.Batch:
 		return fmt.Errorf("--replicas: %d replicas cannot share a minibatch of %d: each needs at least one sequence", replicas, at.Batch)
@@ -366,7 +366,7 @@ func (f *trainFlags) carryOutTraining(ctx context.Context, p *program, j *traini
 }
 
 // printLast prints each network's last record, with iteration times of its whole training.
-func (f *trainFlags) printLast(p *program, run *results.Run, last []results.Record) error {
+func (f *trainFlags) printLast(p *program, run *record.Run, last []record.Record) error {
 	if f.format == "jsonl" || f.format == "benchfmt" {
 		return records(p, last, f.format, "")
 	}
@@ -376,7 +376,7 @@ func (f *trainFlags) printLast(p *program, run *results.Run, last []results.Reco
 	}
 	last = slices.Clone(last)
 	for i := range last {
-		last[i] = results.WholeTraining(last[i], all)
+		last[i] = record.WholeTraining(last[i], all)
 	}
 	t, err := table.Records(last, "")
 	if err != nil {

@@ -7,22 +7,22 @@ import (
 	"time"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/train/training"
 	"rnnbench/tuner/plan"
 )
 
 // newTraining returns the job that trains networks into run, which already has the records before.
-func (b *bench) newTraining(p *program, networks []plan.Network, seed uint64, run *results.Run, before []results.Record) *training.Job {
+func (b *bench) newTraining(p *program, networks []plan.Network, seed uint64, run *record.Run, before []record.Record) *training.Job {
 	return &training.Job{
 		Device: b.Device, LayOut: b.layOut, Networks: networks, Seed: seed, Run: run, Before: before, Around: b.around,
-		Replicas: b.replicas, Tell: func(r *results.Record) { p.note("%s", trainingLine(r, len(networks) == 1)) },
+		Replicas: b.replicas, Tell: func(r *record.Record) { p.note("%s", trainingLine(r, len(networks) == 1)) },
 	}
 }
 
 // sweepAndTrain measures and trains what the run lacks, and divides the budget between both.
-func (j *job) sweepAndTrain(ctx context.Context, p *program, networks []plan.Network, run *results.Run) error {
-	_, before, _, err := results.Read(run.Dir())
+func (j *job) sweepAndTrain(ctx context.Context, p *program, networks []plan.Network, run *record.Run) error {
+	_, before, _, err := record.Read(run.Dir())
 	if err != nil {
 		return err
 	}
@@ -43,9 +43,9 @@ func (j *job) sweepAndTrain(ctx context.Context, p *program, networks []plan.Net
 }
 
 // unfinished counts the networks that still need training.
-func unfinished(networks []plan.Network, recs []results.Record) (n int) {
+func unfinished(networks []plan.Network, recs []record.Record) (n int) {
 	for _, x := range networks {
-		if last := x.Latest(recs); last == nil || last.Status == results.OK && !x.Finished(last) {
+		if last := x.Latest(recs); last == nil || last.Status == record.OK && !x.Finished(last) {
 			n++
 		}
 	}
@@ -53,12 +53,12 @@ func unfinished(networks []plan.Network, recs []results.Record) (n int) {
 }
 
 // trainingLine formats a network's progress, with its name unless it is alone.
-func trainingLine(r *results.Record, alone bool) string {
+func trainingLine(r *record.Record, alone bool) string {
 	line := ""
 	if !alone {
 		line = fmt.Sprintf("%s %s: ", r.Point, quantity.Label(r))
 	}
-	if r.Status != results.OK {
+	if r.Status != record.OK {
 		return line + fmt.Sprintf("%s: %s", r.Status, quantity.PlainReason(r.Impl.Name, *r.Reason))
 	}
 	t := r.Training

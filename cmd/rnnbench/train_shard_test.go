@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // trainGrid is three points of two techniques on a task that takes milliseconds.
@@ -72,12 +72,12 @@ func brief(t *testing.T) {
 // mergedRun holds the text of a merged run's records, and its manifest.
 type mergedRun struct {
 	Records  string
-	Manifest results.Manifest
+	Manifest record.Manifest
 }
 
 func merged(t *testing.T) mergedRun {
 	t.Helper()
-	m, _, _, err := results.Read("out")
+	m, _, _, err := record.Read("out")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func merged(t *testing.T) mergedRun {
 func sameCurves(t *testing.T, a, b string) {
 	t.Helper()
 	text := func(run string) []string {
-		_, recs, warnings, err := results.Read(run)
+		_, recs, warnings, err := record.Read(run)
 		if err != nil || warnings != nil {
 			t.Fatal(warnings, err)
 		}
@@ -124,8 +124,8 @@ func TestTrainShardsOfOther(t *testing.T) {
 		" --iterations 20 --optimizer sgd:lr=0.1": "the plan is ",
 		" --iterations 20 --data adding":          "the plan is ",
 	} {
-		rnnbench(t, line+change+" --shard 2/2 --out "+results.Slug(change)).want(t, exitDone, nil, nil)
-		o := rnnbenchWith(t.Context(), "", "merge", "out", results.Slug(change))
+		rnnbench(t, line+change+" --shard 2/2 --out "+record.Slug(change)).want(t, exitDone, nil, nil)
+		o := rnnbenchWith(t.Context(), "", "merge", "out", record.Slug(change))
 		o.want(t, exitUsage, nil, []string{"cannot be merged: " + want})
 	}
 	raised := "train --threads 1 --iterations 30 --resume "

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // little is a training of a network and a task that take milliseconds.
@@ -17,13 +17,13 @@ func TestTrain(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, little+" --impl naive,persistent --precision fp32,bf16 --iterations 60 --every 20 --optimizer adam:lr=0.02:clip=1").want(t, exitDone,
 		[]string{"iterations", "held-out", "persistent", "skipped"}, []string{"iteration 60, loss", "iterations/s", "checkpoints in"})
-	_, recs, _, err := results.Read("out")
+	_, recs, _, err := record.Read("out")
 	if err != nil {
 		t.Fatal(err)
 	}
 	loss := map[string][]float64{}
 	for _, r := range recs {
-		if r.Status != results.OK {
+		if r.Status != record.OK {
 			continue
 		}
 		key := r.Impl.Label + " " + r.Point.Precision
@@ -48,7 +48,7 @@ func TestTrainResumes(t *testing.T) {
 	rnnbench(t, line+" --iterations 20 --out parts").want(t, exitDone, nil, nil)
 	rnnbench(t, "train --resume parts --iterations 40 --threads 1").want(t, exitDone, nil, []string{"iteration 40"})
 	end := func(dir string) float64 {
-		_, recs, _, err := results.Read(dir)
+		_, recs, _, err := record.Read(dir)
 		if err != nil || len(recs) != 4 {
 			t.Fatalf("%s has %d records: %v", dir, len(recs), err)
 		}
@@ -79,12 +79,12 @@ func TestTrainHistory(t *testing.T) {
 	rnnbench(t, line+" --impl scc --iterations 20 --out parts").want(t, exitDone, nil, nil)
 	rnnbench(t, "train --resume parts --iterations 40 --threads 1").want(t, exitDone, nil, []string{"iteration 40"})
 	loss := func(dir string) (last float64) {
-		_, recs, _, err := results.Read(dir)
+		_, recs, _, err := record.Read(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range recs {
-			if r.Status == results.OK {
+			if r.Status == record.OK {
 				last = r.Training.Loss
 			}
 			if r.Point.History != 8 {
@@ -129,7 +129,7 @@ func TestTrainBeside(t *testing.T) {
 	rnnbench(t, little+" --impl persistent --every 300 --iterations 300 --beside").want(t, exitDone, nil, []string{"iteration 300", "% over the pass"})
 	rnnbench(t, "train --resume out --iterations 600 --threads 1").want(t, exitDone, nil, []string{"iteration 600", "% over the pass"})
 	rnnbench(t, "train --resume out --iterations 900 --threads 1 --beside=false").want(t, exitDone, nil, []string{"iteration 900"})
-	_, recs, _, err := results.Read("out/latest")
+	_, recs, _, err := record.Read("out/latest")
 	if err != nil || len(recs) != 3 || recs[0].Training.Beside == nil || recs[1].Training.Beside == nil || recs[2].Training.Beside != nil {
 		t.Errorf("%d records: %v", len(recs), err)
 	}
@@ -137,10 +137,10 @@ func TestTrainBeside(t *testing.T) {
 
 // TestTrainingLine: a line of progress names its network, unless it is the only one.
 func TestTrainingLine(t *testing.T) {
-	r := &results.Record{
-		Point: results.Point{Cell: "gru", Pass: "train", Hidden: 8, Input: 8, Batch: 2, Steps: 3, Layers: 1, Precision: "fp32"},
-		Impl:  results.Impl{Name: "naive", Label: "naive"}, Status: results.OK, Stats: &results.Stats{Median: 1 / 1234.5},
-		Training: &results.Training{Iterations: 40, Loss: 1.5},
+	r := &record.Record{
+		Point: record.Point{Cell: "gru", Pass: "train", Hidden: 8, Input: 8, Batch: 2, Steps: 3, Layers: 1, Precision: "fp32"},
+		Impl:  record.Impl{Name: "naive", Label: "naive"}, Status: record.OK, Stats: &record.Stats{Median: 1 / 1234.5},
+		Training: &record.Training{Iterations: 40, Loss: 1.5},
 	}
 	const line = "iteration 40, loss 1.5000, 1234 iterations/s"
 	if got := trainingLine(r, true); got != line {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -264,7 +264,7 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o s
 	if (f.regret || f.check) && f.divided() {
 		return misused(cmd, fmt.Errorf("--%s measures the whole plan: add --shard off", map[bool]string{true: "check", false: "regret"}[f.check]))
 	}
-	var before *results.Manifest
+	var before *record.Manifest
 	if f.resume != "" {
 		if c, before, err = f.resumed(p, c.Dir); err != nil {
 			return misused(cmd, err)
@@ -349,13 +349,13 @@ func (t *tuneRun) newSession(q plan.Plan, o search.Options) (*tuning.Session, er
 	if q.Shard != nil {
 		t.control = q.Control()
 	}
-	s.Begin = func() (*results.Run, error) { return begin(t.program, t.config, b, q, t.resume, t.env) }
+	s.Begin = func() (*record.Run, error) { return begin(t.program, t.config, b, q, t.resume, t.env) }
 	if t.flags.regret {
 		t.regrets, s.Instead, tune.Search.Margin = &regret.List{}, t.regret, 0
 	}
 	if t.flags.check {
 		t.checked = &regret.Check{}
-		s.Instead = func(ctx context.Context, at results.Point, specs []grid.Spec) (*tuner.Verdict, error) {
+		s.Instead = func(ctx context.Context, at record.Point, specs []grid.Spec) (*tuner.Verdict, error) {
 			return t.checked.Measure(ctx, tune, at, specs)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/auto"
 	"rnnbench/tuner/config"
@@ -89,7 +89,7 @@ func firstGiven(cmd *cobra.Command, names []string) string {
 }
 
 // dryReplay prints how many recorded candidates each point has.
-func dryReplay(p *program, recs []results.Record, format string) error {
+func dryReplay(p *program, recs []record.Record, format string) error {
 	list, candidates := tuning.Recorded(recs)
 	p.note("%s: %s in %s", plural(list.Points(), "point"), plural(candidates, "candidate"), plural(len(recs), "record"))
 	return writeWinners(p, list, nil, format)

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/wisdom"
 )
@@ -34,7 +34,7 @@ func TestTune(t *testing.T) {
 	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 1 || rows[0].Impl == "" || rows[0].Time <= 0 || rows[0].Evaluations < rows[0].Candidates-rows[0].Dropped {
 		t.Fatalf("%v: %s", err, o.out)
 	}
-	m, recs, _, err := results.Read("out")
+	m, recs, _, err := record.Read("out")
 	if err != nil || tuner.CanRun(pointers(recs)) != rows[0].Candidates-rows[0].Dropped || m.Winners[0].Dropped != rows[0].Dropped || m.Exit == nil || *m.Exit != exitDone {
 		t.Fatalf("%d records, %v", len(recs), err)
 	}
@@ -59,7 +59,7 @@ func TestTune(t *testing.T) {
 	rnnbench(t, tinyTune+" --resume out/"+m.Run).want(t, exitDone, nil, []string{"0 samples"})
 }
 
-func pointers(recs []results.Record) (list []*results.Record) {
+func pointers(recs []record.Record) (list []*record.Record) {
 	for i := range recs {
 		list = append(list, &recs[i])
 	}
@@ -71,13 +71,13 @@ func pointers(recs []results.Record) (list []*results.Record) {
 func TestTuneAside(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, tinyTune).want(t, exitDone, nil, nil)
-	m, _, _, err := results.Read("out")
+	m, _, _, err := record.Read("out")
 	if err != nil || len(m.Winners) != 1 {
 		t.Fatalf("%+v, %v", m.Winners, err)
 	}
 	for _, line := range []string{tinyTune + " --regret", tinyTune + " --check", "sweep -H 8 -B 2 -T 3 --impl naive --profile"} {
 		rnnbench(t, line).want(t, exitDone, nil, nil)
-		if now, _, _, err := results.Read("out"); err != nil || now.Run != m.Run {
+		if now, _, _, err := record.Read("out"); err != nil || now.Run != m.Run {
 			t.Errorf("after %q the latest run is %s, was %s: %v", line, now.Run, m.Run, err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestTuneKeepsSamples(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	stops := func() map[string]int {
-		_, recs, _, err := results.Read("out")
+		_, recs, _, err := record.Read("out")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestTuneKeepsSamples(t *testing.T) {
 
 // candidatesOf counts the candidates of a run of one point.
 func candidatesOf(t *testing.T, dir string) int {
-	m, recs, _, err := results.Read(dir)
+	m, recs, _, err := record.Read(dir)
 	if err != nil || len(m.Winners) != 1 {
 		t.Fatal(m.Winners, err)
 	}
@@ -372,7 +372,7 @@ func TestTuneLosesItsBook(t *testing.T) {
 	if text := stderr.String(); code != exitError || !strings.Contains(text, "cannot write books/w.toml") || strings.Contains(text, "wisdom saved") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
-	if _, recs, _, err := results.Read(usualDir); err != nil || len(recs) != 1 {
+	if _, recs, _, err := record.Read(usualDir); err != nil || len(recs) != 1 {
 		t.Errorf("%d records, %v", len(recs), err)
 	}
 }

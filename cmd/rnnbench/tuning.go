@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -28,7 +28,7 @@ type tuneRun struct {
 	flags   *tuneFlags
 	config  config.Config
 	bench   *bench
-	env     results.Environment
+	env     record.Environment
 	resume  string // folder of the run to resume; "": a new run
 	session *tuning.Session
 	control plan.Plan     // of a shard: the control point, to compare nodes
@@ -85,7 +85,7 @@ func (t *tuneRun) run(ctx context.Context) error {
 		}
 	}
 	if t.flags.part != nil {
-		s.Beside = filepath.Join(s.Run.Dir(), results.WisdomFile)
+		s.Beside = filepath.Join(s.Run.Dir(), record.WisdomFile)
 		err = t.compareNodes(ctx, show)
 	}
 	if err == nil {
@@ -105,7 +105,7 @@ func (t *tuneRun) compareNodes(ctx context.Context, show *progress.Progress) err
 }
 
 // regret measures how much slower auto is than the fastest at a point.
-func (t *tuneRun) regret(ctx context.Context, at results.Point, specs []grid.Spec) (*tuner.Verdict, error) {
+func (t *tuneRun) regret(ctx context.Context, at record.Point, specs []grid.Spec) (*tuner.Verdict, error) {
 	choice, err := t.bench.decide(at, grid.Spec{Name: autoName, Label: autoName})
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (t *tuneRun) recall() error {
 		m.ReadAll(t.config.Dir)
 	}
 	t.session.Known = m.Records()
-	maps.DeleteFunc(t.session.Known, func(_ string, r *results.Record) bool { return t.bench.rivals.outdate(r) })
+	maps.DeleteFunc(t.session.Known, func(_ string, r *record.Record) bool { return t.bench.rivals.outdate(r) })
 	return nil
 }
 
@@ -195,7 +195,7 @@ func (t *tuneRun) finish(err error, took time.Duration) error {
 	}
 	hint := ""
 	spent := errors.Is(err, tuner.ErrBudget) || !list.Complete()
-	skipped := !slices.ContainsFunc(recs, func(r results.Record) bool { return r.Status != results.Skipped })
+	skipped := !slices.ContainsFunc(recs, func(r record.Record) bool { return r.Status != record.Skipped })
 	if spent && skipped && (err == nil || errors.Is(err, tuner.ErrBudget)) {
 		enough := "--budget"
 		if t.config.Measure.Budget == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/progress"
 )
 
@@ -72,8 +72,8 @@ func verify(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, 
 	}
 	p.note("%s", look.Line(q.Summary))
 	o := p.progressOptions(q.Records())
-	o.Outcome = func(r *results.Record) string {
-		if v := r.Verify; v != nil && r.Status == results.OK {
+	o.Outcome = func(r *record.Record) string {
+		if v := r.Verify; v != nil && r.Status == record.OK {
 			s := fmt.Sprintf("ok: error of %s is %.2g, tolerance %.2g", v.Tensor, v.Error, v.Tolerance)
 			if v.Kinks != nil && v.Kinks.Near > 0 {
 				s += "; " + v.Kinks.String()
@@ -85,8 +85,8 @@ func verify(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, 
 	show := progress.New(o, look)
 	ctx, stop := interruptible(ctx, show)
 	defer stop()
-	var recs []results.Record
-	j := job{bench: b, plan: q, measure: once, show: show, emit: func(r *results.Record) error {
+	var recs []record.Record
+	j := job{bench: b, plan: q, measure: once, show: show, emit: func(r *record.Record) error {
 		recs = append(recs, *r)
 		return nil
 	}}
@@ -108,16 +108,16 @@ func verify(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, 
 }
 
 // verdictCode is exitCode, but returns exitFailures also if every answer is wrong.
-func verdictCode(recs []results.Record, err error, stopped, allow bool) (int, error) {
+func verdictCode(recs []record.Record, err error, stopped, allow bool) (int, error) {
 	code, outcome := exitCode(recs, err, stopped, allow)
-	if code == exitError && slices.ContainsFunc(recs, func(r results.Record) bool { return r.Status.Wrong() }) {
+	if code == exitError && slices.ContainsFunc(recs, func(r record.Record) bool { return r.Status.Wrong() }) {
 		code = exitFailures
 	}
 	return code, outcome
 }
 
 // verdicts prints the outcome of each check.
-func (p *program) verdicts(recs []results.Record, format string) error {
+func (p *program) verdicts(recs []record.Record, format string) error {
 	for i := range recs {
 		recs[i].Untime()
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 )
@@ -21,7 +21,7 @@ func TestVerify(t *testing.T) {
 		t.Error("verify made a results folder")
 	}
 	o = rnnbench(t, "verify --impl naive -H 5 -B 1 -T 2 -q -o jsonl")
-	var r results.Record
+	var r record.Record
 	if err := json.Unmarshal([]byte(strings.SplitN(o.out, "\n", 2)[0]), &r); err != nil || r.Stats != nil || r.Verify == nil || !r.Verify.OK {
 		t.Errorf("%v: %s", err, o.out)
 	}

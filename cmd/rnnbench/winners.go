@@ -3,7 +3,7 @@ package main
 import (
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/tuning"
 )
 
@@ -22,7 +22,7 @@ func writeWinners(p *program, w *tuning.Winners, instead *table.Table, format st
 }
 
 // tellNoise prints a note if most records are noisy.
-func tellNoise(p *program, recs []results.Record) {
+func tellNoise(p *program, recs []record.Record) {
 	if noise := quantity.StandingOf(quantity.Latest(recs)).Headline(); noise != "" {
 		p.note("%s", noise)
 	}

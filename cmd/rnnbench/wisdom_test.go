@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/auto"
 	"rnnbench/tuner/wisdom"
 )
@@ -48,7 +48,7 @@ func TestAuto(t *testing.T) {
 	o.want(t, exitDone, []string{"auto"}, []string{
 		"auto: tuned entries for 1 point", "auto: nearest tuned entries for 1 point", "auto uses ", " at 1 point: predicted to take ",
 	})
-	_, recs, _, err := results.Read("out")
+	_, recs, _, err := record.Read("out")
 	if err != nil || len(recs) != 9 {
 		t.Fatalf("%d records, %v", len(recs), err)
 	}

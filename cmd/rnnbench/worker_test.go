@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestOtherBuild: different commits of worker and program are reported if both are known.
@@ -24,10 +24,10 @@ func TestOtherBuild(t *testing.T) {
 func TestIsolate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var keys [2][]string
-	var devices [2]results.Device
+	var devices [2]record.Device
 	for i, isolate := range []string{"off", "on"} {
 		rnnbench(t, tiny+" --threads 1 --simd generic --isolate "+isolate).want(t, exitDone, nil, []string{"4 ok"})
-		m, recs, _, err := results.Read(usualDir)
+		m, recs, _, err := record.Read(usualDir)
 		if err != nil {
 			t.Fatal(err)
 		}

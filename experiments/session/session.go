@@ -14,7 +14,7 @@ import (
 
 	"rnnbench/experiments"
 	"rnnbench/plots/quantity"
-	"rnnbench/results/files"
+	"rnnbench/record/files"
 )
 
 // A Session is a reproduction of several experiments: a folder with a page of all of them and a file

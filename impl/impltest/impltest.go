@@ -302,14 +302,14 @@ func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k k
 	return nil
 }
 
-// mostSettings is the largest number of device settings that are all run. Each may compile kernels
-// for each problem anew.
+// mostSettings is the largest number of device settings that are all run without -short. Each may
+// compile kernels for each problem anew.
 const mostSettings = 16
 
-// someSettings returns all settings up to mostSettings. Otherwise it returns the first and two
-// others, or one with -short, chosen by a hash of what runs.
+// someSettings returns all settings up to mostSettings. Otherwise, and with -short, it returns the
+// first and two others, or one with -short, chosen by a hash of what runs.
 func someSettings(settings []knob.Params, what string) []knob.Params {
-	if len(settings) <= mostSettings {
+	if len(settings) <= 2 || !testing.Short() && len(settings) <= mostSettings {
 		return settings
 	}
 	h := fnv.New32a()

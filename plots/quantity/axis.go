@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"rnnbench/internal/safe"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // An Axis is one property by which records differ: a number such as the hidden size, or a name
@@ -24,15 +24,15 @@ type Axis struct {
 
 	Progress bool // progress of training: each record has its own place, and ticks need no sizes
 
-	text   func(r *results.Record) string
-	number func(r *results.Record) (float64, bool)
+	text   func(r *record.Record) string
+	number func(r *record.Record) (float64, bool)
 }
 
 // Text returns r's place on the axis as text. Records with the same text have the same place.
-func (a Axis) Text(r *results.Record) string { return a.text(r) }
+func (a Axis) Text(r *record.Record) string { return a.text(r) }
 
 // Number returns r's place on a numeric axis; false: it has no number.
-func (a Axis) Number(r *results.Record) (float64, bool) {
+func (a Axis) Number(r *record.Record) (float64, bool) {
 	if a.number == nil {
 		return 0, false
 	}
@@ -40,7 +40,7 @@ func (a Axis) Number(r *results.Record) (float64, bool) {
 }
 
 // Tag returns r's place with the axis's letter, as in "H=512".
-func (a Axis) Tag(r *results.Record) string {
+func (a Axis) Tag(r *record.Record) string {
 	if a.Letter == "" {
 		return a.Text(r)
 	}
@@ -50,7 +50,7 @@ func (a Axis) Tag(r *results.Record) string {
 // Compare orders records along the axis: numbers by size, techniques by Rank, and other names
 // alphabetically, with numbers inside them by size. Records at the same place compare as equal,
 // whatever their numbers.
-func (a Axis) Compare(x, y *results.Record) int {
+func (a Axis) Compare(x, y *record.Record) int {
 	if a.Text(x) == a.Text(y) {
 		return 0
 	}
@@ -77,7 +77,7 @@ func (a Axis) Compare(x, y *results.Record) int {
 }
 
 // Label returns the name of r's technique in tables and legends, on one line.
-func Label(r *results.Record) string {
+func Label(r *record.Record) string {
 	return OneLine(r.Label())
 }
 
@@ -112,28 +112,28 @@ func Vendor(label string) bool {
 func Axes() []Axis {
 	whole := func(name, title, letter string) Axis {
 		return Axis{Name: name, Title: title, Letter: letter, Numeric: true,
-			text: func(r *results.Record) string {
+			text: func(r *record.Record) string {
 				v, _ := r.Point.Axis(name)
 				return strconv.Itoa(v)
 			},
-			number: func(r *results.Record) (float64, bool) {
+			number: func(r *record.Record) (float64, bool) {
 				v, ok := r.Point.Axis(name)
 				return float64(v), ok
 			}}
 	}
-	named := func(name, title string, text func(r *results.Record) string) Axis {
+	named := func(name, title string, text func(r *record.Record) string) Axis {
 		return Axis{Name: name, Title: title, text: text}
 	}
 	// A number of streams chosen by the technique is a place of its own, "auto". On a scale, it
 	// lies at the number in use.
 	streams := Axis{Name: "streams", Title: "streams", Letter: "S", Numeric: true,
-		text: func(r *results.Record) string {
+		text: func(r *record.Record) string {
 			if r.Point.Streams == 0 {
 				return "auto"
 			}
 			return strconv.Itoa(r.Point.Streams)
 		},
-		number: func(r *results.Record) (float64, bool) {
+		number: func(r *record.Record) (float64, bool) {
 			n := r.Point.Streams
 			if n == 0 {
 				n = r.Impl.Streams
@@ -142,15 +142,15 @@ func Axes() []Axis {
 		}}
 	// An input as wide as the hidden layer does not count as an axis that varies.
 	input := whole("input", "input size", "I")
-	input.text = func(r *results.Record) string {
+	input.text = func(r *record.Record) string {
 		if r.Point.Input == r.Point.Hidden {
 			return "H"
 		}
 		return strconv.Itoa(r.Point.Input)
 	}
 	return []Axis{
-		named("cell", "cell", func(r *results.Record) string { return OneLine(r.Point.Cell) }),
-		named("pass", "pass", func(r *results.Record) string { return r.Point.Pass }),
+		named("cell", "cell", func(r *record.Record) string { return OneLine(r.Point.Cell) }),
+		named("pass", "pass", func(r *record.Record) string { return r.Point.Pass }),
 		whole("hidden", "hidden size", "H"),
 		whole("batch", "minibatch", "B"),
 		whole("steps", "time steps", "T"),
@@ -163,41 +163,41 @@ func Axes() []Axis {
 		whole("projection", "projected values", "projection"),
 		percentOf(whole("resets", "resets (% of steps)", "resets")),
 		whole("calls", "calls", "calls"),
-		named("onehot", "input encoding", func(r *results.Record) string {
+		named("onehot", "input encoding", func(r *record.Record) string {
 			if r.Point.OneHot {
 				return "one-hot"
 			}
 			return "dense"
 		}),
-		named("direction", "direction", func(r *results.Record) string { return r.Point.Direction.String() }),
+		named("direction", "direction", func(r *record.Record) string { return r.Point.Direction.String() }),
 		{Name: "lengths", Title: "mean length, % of the steps", Numeric: true,
-			text:   func(r *results.Record) string { return OneLine(r.Point.Lengths.Short()) },
-			number: func(r *results.Record) (float64, bool) { return r.Point.Lengths.Mean(r.Point.Steps) }},
+			text:   func(r *record.Record) string { return OneLine(r.Point.Lengths.Short()) },
+			number: func(r *record.Record) (float64, bool) { return r.Point.Lengths.Mean(r.Point.Steps) }},
 		{Name: "embedding", Title: "embedding", Letter: "embedding", text: embeddingText},
 		{Name: "softmax", Title: "softmax", Letter: "softmax", text: softmaxText},
-		named("precision", "precision", func(r *results.Record) string { return r.Point.Precision }),
+		named("precision", "precision", func(r *record.Record) string { return r.Point.Precision }),
 		named("impl", "technique", Label),
-		named("device", "device", func(r *results.Record) string { return OneLine(r.Device) }),
-		named("cache", "cache", func(r *results.Record) string { return r.Mode.Cache }),
-		named("graph", "launch", func(r *results.Record) string {
+		named("device", "device", func(r *record.Record) string { return OneLine(r.Device) }),
+		named("cache", "cache", func(r *record.Record) string { return r.Mode.Cache }),
+		named("graph", "launch", func(r *record.Record) string {
 			if r.Mode.Graph {
 				return "graph"
 			}
 			return "direct"
 		}),
-		named("data", "input data", func(r *results.Record) string { return r.Mode.Data }),
+		named("data", "input data", func(r *record.Record) string { return r.Mode.Data }),
 	}
 }
 
 // percentOf adds a percent sign to the texts of an axis.
 func percentOf(a Axis) Axis {
 	number := a.text
-	a.text = func(r *results.Record) string { return number(r) + "%" }
+	a.text = func(r *record.Record) string { return number(r) + "%" }
 	return a
 }
 
 // embeddingText formats the size of an embedding table: symbols × features.
-func embeddingText(r *results.Record) string {
+func embeddingText(r *record.Record) string {
 	if r.Point.Symbols == 0 {
 		return "none"
 	}
@@ -205,7 +205,7 @@ func embeddingText(r *results.Record) string {
 }
 
 // softmaxText formats the loss: the number of softmax groups, and whether steps are weighted.
-func softmaxText(r *results.Record) string {
+func softmaxText(r *record.Record) string {
 	text := "one"
 	if r.Point.Groups > 1 {
 		text = strconv.Itoa(r.Point.Groups)
@@ -218,7 +218,7 @@ func softmaxText(r *results.Record) string {
 
 // AxisOf returns the axis of that name, which may be a knob of one of recs. The error for an
 // unknown name suggests a known one.
-func AxisOf(name string, recs []results.Record) (Axis, error) {
+func AxisOf(name string, recs []record.Record) (Axis, error) {
 	all := Axes()
 	if i := slices.IndexFunc(all, func(a Axis) bool { return a.Name == name }); i >= 0 {
 		return all[i], nil
@@ -251,13 +251,13 @@ func AxisOf(name string, recs []results.Record) (Axis, error) {
 
 func knob(name string) Axis {
 	return Axis{Name: name, Title: OneLine(name), Letter: OneLine(name), Numeric: true,
-		text: func(r *results.Record) string {
+		text: func(r *record.Record) string {
 			if v, ok := r.Impl.Knobs[name]; ok {
 				return strconv.Itoa(v)
 			}
 			return "none"
 		},
-		number: func(r *results.Record) (float64, bool) {
+		number: func(r *record.Record) (float64, bool) {
 			v, ok := r.Impl.Knobs[name]
 			return float64(v), ok
 		}}

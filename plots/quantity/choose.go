@@ -5,18 +5,18 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Latest returns the newest record of each key, in the order of recs.
-func Latest(recs []results.Record) []*results.Record {
+func Latest(recs []record.Record) []*record.Record {
 	type slot struct {
 		key, cache, data string
 		graph            bool
 		label            string
 	}
 	at := map[slot]int{}
-	out := make([]*results.Record, 0, len(recs))
+	out := make([]*record.Record, 0, len(recs))
 	for i := range recs {
 		r := &recs[i]
 		s := slot{r.Key(), r.Mode.Cache, r.Mode.Data, r.Mode.Graph, Label(r)}
@@ -35,7 +35,7 @@ func Latest(recs []results.Record) []*results.Record {
 // Choose returns one record for each place on the axes, sorted by the first axis, then by the
 // others. If several records share a place, it returns the fastest that succeeded, and tuned is
 // true.
-func Choose(recs []*results.Record, axes ...Axis) (chosen []*results.Record, tuned bool) {
+func Choose(recs []*record.Record, axes ...Axis) (chosen []*record.Record, tuned bool) {
 	at := map[string]int{}
 	for _, r := range recs {
 		k := joined(r, axes)
@@ -50,7 +50,7 @@ func Choose(recs []*results.Record, axes ...Axis) (chosen []*results.Record, tun
 			chosen[i] = r
 		}
 	}
-	slices.SortStableFunc(chosen, func(x, y *results.Record) int {
+	slices.SortStableFunc(chosen, func(x, y *record.Record) int {
 		for _, a := range axes {
 			if c := a.Compare(x, y); c != 0 {
 				return c
@@ -61,7 +61,7 @@ func Choose(recs []*results.Record, axes ...Axis) (chosen []*results.Record, tun
 	return chosen, tuned
 }
 
-func better(a, b *results.Record) bool {
+func better(a, b *record.Record) bool {
 	ta, tb := a.Seconds(), b.Seconds()
 	if (ta > 0) != (tb > 0) {
 		return ta > 0
@@ -72,7 +72,7 @@ func better(a, b *results.Record) bool {
 	return a.Key() < b.Key()
 }
 
-func joined(r *results.Record, axes []Axis) string {
+func joined(r *record.Record, axes []Axis) string {
 	texts := make([]string, len(axes))
 	for i, a := range axes {
 		texts[i] = a.Text(r)
@@ -82,12 +82,12 @@ func joined(r *results.Record, axes []Axis) string {
 
 // Split divides records by their place on an axis, in the axis's order. For an axis without a name,
 // it returns all records as one part.
-func Split(recs []*results.Record, a Axis) [][]*results.Record {
+func Split(recs []*record.Record, a Axis) [][]*record.Record {
 	if a.Name == "" {
-		return [][]*results.Record{recs}
+		return [][]*record.Record{recs}
 	}
 	at := map[string]int{}
-	var out [][]*results.Record
+	var out [][]*record.Record
 	for _, r := range recs {
 		i, seen := at[a.Text(r)]
 		if !seen {
@@ -97,21 +97,21 @@ func Split(recs []*results.Record, a Axis) [][]*results.Record {
 		}
 		out[i] = append(out[i], r)
 	}
-	slices.SortStableFunc(out, func(x, y []*results.Record) int { return a.Compare(x[0], y[0]) })
+	slices.SortStableFunc(out, func(x, y []*record.Record) int { return a.Compare(x[0], y[0]) })
 	return out
 }
 
 // Varying lists the axes along which the records differ.
-func Varying(recs []*results.Record) []Axis {
+func Varying(recs []*record.Record) []Axis {
 	return slices.DeleteFunc(Axes(), func(a Axis) bool {
-		return !slices.ContainsFunc(recs, func(r *results.Record) bool { return a.Text(r) != a.Text(recs[0]) })
+		return !slices.ContainsFunc(recs, func(r *record.Record) bool { return a.Text(r) != a.Text(recs[0]) })
 	})
 }
 
 // Left lists the axes on which records differ although they have the same places on all axes of
 // used.
-func Left(recs []*results.Record, used ...Axis) []Axis {
-	groups := map[string]*results.Record{}
+func Left(recs []*record.Record, used ...Axis) []Axis {
+	groups := map[string]*record.Record{}
 	left := map[string]bool{}
 	all := Axes()
 	for _, r := range recs {
@@ -132,7 +132,7 @@ func Left(recs []*results.Record, used ...Axis) []Axis {
 
 // Fewest drops redundant axes, from the last to the first. An axis is redundant if the places on
 // the others and on used imply its place; for example, a label may imply the kind of launch.
-func Fewest(recs []*results.Record, axes []Axis, used ...Axis) []Axis {
+func Fewest(recs []*record.Record, axes []Axis, used ...Axis) []Axis {
 	for i := len(axes) - 1; i >= 0; i-- {
 		others := slices.Delete(slices.Clone(axes), i, i+1)
 		implied := slices.IndexFunc(Left(recs, append(slices.Clone(used), others...)...), func(a Axis) bool { return a.Name == axes[i].Name }) < 0
@@ -150,7 +150,7 @@ func usualPlaces() map[string]string {
 
 // Place formats r's places on axes, as in "H=512 resets=3%". It leaves out usual places, unless all
 // are usual.
-func Place(r *results.Record, axes []Axis) string {
+func Place(r *record.Record, axes []Axis) string {
 	var all, words []string
 	usual := usualPlaces()
 	for _, a := range axes {
@@ -167,7 +167,7 @@ func Place(r *results.Record, axes []Axis) string {
 
 // Common formats the places that all records share, for a subtitle: "lstm · forward · B=64 ·
 // T=100". It leaves out the axes in except, and usual places.
-func Common(recs []*results.Record, except ...string) string {
+func Common(recs []*record.Record, except ...string) string {
 	if len(recs) == 0 {
 		return ""
 	}
@@ -199,83 +199,83 @@ func Common(recs []*results.Record, except ...string) string {
 }
 
 // Reason returns in a few words why r has no result.
-func Reason(r *results.Record) string {
+func Reason(r *record.Record) string {
 	if r.ReasonCode != nil {
 		switch *r.ReasonCode {
-		case results.ReasonMemory, results.ReasonOOM, results.ReasonBackstop:
+		case record.ReasonMemory, record.ReasonOOM, record.ReasonBackstop:
 			return "out of memory"
-		case results.ReasonShape:
+		case record.ReasonShape:
 			return "shape unsupported"
-		case results.ReasonCell:
+		case record.ReasonCell:
 			return "cell unsupported"
-		case results.ReasonStreams:
+		case record.ReasonStreams:
 			return "streams unsupported"
-		case results.ReasonInput:
+		case record.ReasonInput:
 			return "input unsupported"
-		case results.ReasonHistory:
+		case record.ReasonHistory:
 			return "history unsupported"
-		case results.ReasonHeads:
+		case record.ReasonHeads:
 			return "heads unsupported"
-		case results.ReasonProjection:
+		case record.ReasonProjection:
 			return "projection unsupported"
-		case results.ReasonCalls:
+		case record.ReasonCalls:
 			return "calls unsupported"
-		case results.ReasonDirection:
+		case record.ReasonDirection:
 			return "direction unsupported"
-		case results.ReasonLengths:
+		case record.ReasonLengths:
 			return "lengths unsupported"
-		case results.ReasonResets:
+		case record.ReasonResets:
 			return "resets unsupported"
-		case results.ReasonLibrary:
+		case record.ReasonLibrary:
 			return "not in the library"
-		case results.ReasonKnob:
+		case record.ReasonKnob:
 			return "setting unsupported"
-		case results.ReasonPrecision:
+		case record.ReasonPrecision:
 			return "precision unsupported"
-		case results.ReasonDevice:
+		case record.ReasonDevice:
 			return "device unsupported"
-		case results.ReasonResource:
+		case record.ReasonResource:
 			if r.Reason != nil && (strings.Contains(*r.Reason, "NOT_SUPPORTED") || strings.Contains(*r.Reason, "vendor: unsupported")) {
 				return "not supported by the library" // the library gives no reason
 			}
 			return "too large for the device"
-		case results.ReasonBound:
+		case record.ReasonBound:
 			return "cannot be the fastest"
-		case results.ReasonUnlikely:
+		case record.ReasonUnlikely:
 			return "not tried"
-		case results.ReasonHang:
+		case record.ReasonHang:
 			return "hung"
-		case results.ReasonLost:
+		case record.ReasonLost:
 			return "worker killed"
-		case results.ReasonCUDA:
+		case record.ReasonCUDA:
 			return "CUDA error"
-		case results.ReasonRival:
+		case record.ReasonRival:
 			return "rival failed"
-		case results.ReasonMismatch:
+		case record.ReasonMismatch:
 			return "wrong answer"
-		case results.ReasonPeak, results.ReasonBytes, results.ReasonGrowth:
+		case record.ReasonPeak, record.ReasonBytes, record.ReasonGrowth:
 			return "impossible time"
-		case results.ReasonInterrupted:
+		case record.ReasonInterrupted:
 			return "interrupted"
-		case results.ReasonPanic, results.ReasonError:
+		case record.ReasonPanic, record.ReasonError:
 			return "error"
 		}
 	}
 	switch r.Status {
-	case results.Incorrect:
+	case record.Incorrect:
 		return "wrong answer"
-	case results.Impossible:
+	case record.Impossible:
 		return "impossible time"
-	case results.Timeout:
+	case record.Timeout:
 		return "timed out"
-	case results.OK:
+	case record.OK:
 		return "no time recorded"
 	}
 	return OneLine(string(r.Status))
 }
 
 // Reasons counts the reasons of records without a result: "3 out of memory, 2 wrong answers".
-func Reasons(recs []*results.Record) string {
+func Reasons(recs []*record.Record) string {
 	count := map[string]int{}
 	for _, r := range recs {
 		count[Reason(r)]++

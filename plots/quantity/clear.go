@@ -5,20 +5,20 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
-// Clear reports whether a is faster than b beyond doubt, by the rule of results.Interval.Leads.
-func Clear(a, b *results.Record) bool {
-	v, _ := results.Ratio(a, b)
+// Clear reports whether a is faster than b beyond doubt, by the rule of record.Interval.Leads.
+func Clear(a, b *record.Record) bool {
+	v, _ := record.Ratio(a, b)
 	return v.Leads()
 }
 
 // A Lead is how far the fastest record of a race is ahead.
 type Lead struct {
-	First, Next *results.Record
-	Ratio       results.Interval // how many times as fast First is as Next
-	Paired      bool             // both were measured in the same rounds
+	First, Next *record.Record
+	Ratio       record.Interval // how many times as fast First is as Next
+	Paired      bool            // both were measured in the same rounds
 }
 
 // Clear reports whether First is the fastest beyond doubt. If not, it is a tie, or there are too few
@@ -30,14 +30,14 @@ func (l Lead) Tie() bool { return l.Ratio.Known() && !l.Clear() }
 
 // LeadOf returns the lead in a race, which is sorted by time; false: fewer than two have a time. Next
 // is the fastest of the others that First may not beat, or else the runner-up.
-func LeadOf(race []*results.Record) (Lead, bool) {
+func LeadOf(race []*record.Record) (Lead, bool) {
 	if len(race) < 2 || race[1].Seconds() <= 0 {
 		return Lead{}, false
 	}
 	var next Lead
 	for i, r := range race[1:] {
 		l := Lead{First: race[0], Next: r}
-		l.Ratio, l.Paired = results.Ratio(race[0], r)
+		l.Ratio, l.Paired = record.Ratio(race[0], r)
 		if i == 0 {
 			next = l
 		}
@@ -52,7 +52,7 @@ func LeadOf(race []*results.Record) (Lead, bool) {
 }
 
 // Times formats a ratio with its interval, such as 1.25× (1.20–1.31×).
-func Times(v results.Interval) string {
+func Times(v record.Interval) string {
 	value, lo, hi := Factor(v.Value), Factor(v.Lo), Factor(v.Hi)
 	if !v.Known() || lo == hi {
 		return value
@@ -62,7 +62,7 @@ func Times(v results.Interval) string {
 
 // Races groups records by point, and sorts each group by time, the fastest first. It takes only the
 // fastest setting of each label.
-func Races(recs []*results.Record) [][]*results.Record {
+func Races(recs []*record.Record) [][]*record.Record {
 	var axes, impl []Axis
 	for _, a := range Axes() {
 		switch a.Name {
@@ -74,7 +74,7 @@ func Races(recs []*results.Record) [][]*results.Record {
 		}
 	}
 	chosen, _ := Choose(recs, append(slices.Clone(axes), impl...)...)
-	var list [][]*results.Record
+	var list [][]*record.Record
 	for i, r := range chosen {
 		if i == 0 || slices.ContainsFunc(axes, func(a Axis) bool { return a.Text(r) != a.Text(chosen[i-1]) }) {
 			list = append(list, nil)
@@ -88,9 +88,9 @@ func Races(recs []*results.Record) [][]*results.Record {
 }
 
 // ByTime returns records sorted by time, the fastest first. Those without a time are last.
-func ByTime(recs []*results.Record) []*results.Record {
+func ByTime(recs []*record.Record) []*record.Record {
 	sorted := slices.Clone(recs)
-	slices.SortStableFunc(sorted, func(a, b *results.Record) int {
+	slices.SortStableFunc(sorted, func(a, b *record.Record) int {
 		ta, tb := a.Seconds(), b.Seconds()
 		switch {
 		case ta > 0 && (tb <= 0 || ta < tb):
@@ -110,12 +110,12 @@ type Standing struct {
 }
 
 // StandingOf counts clear winners and noisy records.
-func StandingOf(recs []*results.Record) Standing {
+func StandingOf(recs []*record.Record) Standing {
 	var s Standing
 	for _, r := range recs {
 		if r.Seconds() > 0 {
 			s.Timed++
-			if slices.Contains(r.Warnings, results.WarnNoisy) {
+			if slices.Contains(r.Warnings, record.WarnNoisy) {
 				s.Noisy++
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Bounds of what a rival that is set up well may do. They hold for steps with much work on several
@@ -20,11 +20,11 @@ const (
 
 // Crippled returns a sentence for each rival that is so slow at large points that its set-up is
 // probably at fault, with the numbers of its worst point; nil if there is none.
-func Crippled(recs []*results.Record) (notes []string) {
+func Crippled(recs []*record.Record) (notes []string) {
 	var labels []string
 	worst, why := map[string]float64{}, map[string]string{}
 	for _, r := range recs {
-		if r.Status != results.OK || r.Rival == nil || r.Stats == nil || r.Rate == nil || !large(r) {
+		if r.Status != record.OK || r.Rival == nil || r.Stats == nil || r.Rate == nil || !large(r) {
 			continue
 		}
 		label := OneLine(Label(r))
@@ -44,18 +44,18 @@ func Crippled(recs []*results.Record) (notes []string) {
 }
 
 // large reports whether a step of r has much work.
-func large(r *results.Record) bool {
+func large(r *record.Record) bool {
 	p := r.Point
 	return p.Batch >= largeBatch && float64(r.Work.Flops) >= largeStep*float64(max(1, p.Steps)*max(1, p.Layers))
 }
 
 // suspicions says what is wrong with the speed of r, a rival's record.
-func suspicions(r *results.Record, recs []*results.Record) (words []string) {
+func suspicions(r *record.Record, recs []*record.Record) (words []string) {
 	if share := r.Rate.Percent; share != nil && r.Rate.Peak != nil && *share < leastPeak {
 		words = append(words, fmt.Sprintf("it reaches %s, %.2g %% of the peak of %s", SI(r.Rate.Flops, "FLOP/s"), *share, SI(*r.Rate.Peak, "FLOP/s")))
 	}
 	for _, o := range recs {
-		if o.Status != results.OK || o.Stats == nil || o.Point != r.Point || o.Device != r.Device || !(o.Seconds() > 0) {
+		if o.Status != record.OK || o.Stats == nil || o.Point != r.Point || o.Device != r.Device || !(o.Seconds() > 0) {
 			continue
 		}
 		up := r.Seconds() / o.Seconds()

@@ -6,42 +6,42 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A kind of disturbance, with what is said of it.
 type disturbance struct {
-	happened func(d *results.Disturbance, onGPU bool) bool
-	amount   func(d *results.Disturbance) float64
-	text     func(d *results.Disturbance, upTo string) string // of the worst
+	happened func(d *record.Disturbance, onGPU bool) bool
+	amount   func(d *record.Disturbance) float64
+	text     func(d *record.Disturbance, upTo string) string // of the worst
 }
 
 var disturbances = []disturbance{
 	{
-		(*results.Disturbance).Crowded,
-		func(d *results.Disturbance) float64 { return *d.Others },
-		func(d *results.Disturbance, upTo string) string {
+		(*record.Disturbance).Crowded,
+		func(d *record.Disturbance) float64 { return *d.Others },
+		func(d *record.Disturbance, upTo string) string {
 			return fmt.Sprintf("Other programs used %s%.1f of %s", upTo, *d.Others, Plural(d.Processors, "processor"))
 		},
 	},
 	{
-		func(d *results.Disturbance, _ bool) bool { return d.Robbed() },
-		func(d *results.Disturbance) float64 { return *d.Stolen },
-		func(d *results.Disturbance, upTo string) string {
+		func(d *record.Disturbance, _ bool) bool { return d.Robbed() },
+		func(d *record.Disturbance) float64 { return *d.Stolen },
+		func(d *record.Disturbance, upTo string) string {
 			return fmt.Sprintf("The hypervisor took away %s%.1f of %s", upTo, *d.Stolen, Plural(d.Processors, "processor"))
 		},
 	},
 	{
-		func(d *results.Disturbance, _ bool) bool { return d.Held() },
-		func(d *results.Disturbance) float64 { return *d.Stopped },
-		func(d *results.Disturbance, upTo string) string {
+		func(d *record.Disturbance, _ bool) bool { return d.Held() },
+		func(d *record.Disturbance) float64 { return *d.Stopped },
+		func(d *record.Disturbance, upTo string) string {
 			return fmt.Sprintf("The control group's quota (%.4g processors) stopped the program for %s%.0f %% of the time", *d.Quota, upTo, 100**d.Stopped)
 		},
 	},
 	{
-		func(d *results.Disturbance, onGPU bool) bool { return d.Hot() && !onGPU },
-		func(d *results.Disturbance) float64 { return float64(*d.Heat) },
-		func(d *results.Disturbance, upTo string) string {
+		func(d *record.Disturbance, onGPU bool) bool { return d.Hot() && !onGPU },
+		func(d *record.Disturbance) float64 { return float64(*d.Heat) },
+		func(d *record.Disturbance, upTo string) string {
 			return fmt.Sprintf("Heat slowed processors down %s%s", upTo, Plural(int(*d.Heat), "time"))
 		},
 	},
@@ -49,20 +49,20 @@ var disturbances = []disturbance{
 
 // Disturbed returns a sentence for each kind of disturbance while records were measured. It says how
 // many points it disturbed, and which most. Techniques that took turns at a point count once.
-func Disturbed(recs []*results.Record) []string {
+func Disturbed(recs []*record.Record) []string {
 	points := onePerPoint(recs)
 	var notes []string
 	for _, k := range disturbances {
-		var hit []*results.Record
+		var hit []*record.Record
 		for _, r := range points {
-			if k.happened(r.Disturbance, results.OnGPU(r.Device)) {
+			if k.happened(r.Disturbance, record.OnGPU(r.Device)) {
 				hit = append(hit, r)
 			}
 		}
 		if len(hit) == 0 {
 			continue
 		}
-		slices.SortStableFunc(hit, func(a, b *results.Record) int { return cmp.Compare(k.amount(b.Disturbance), k.amount(a.Disturbance)) })
+		slices.SortStableFunc(hit, func(a, b *record.Record) int { return cmp.Compare(k.amount(b.Disturbance), k.amount(a.Disturbance)) })
 		upTo := "up to "
 		if len(hit) == 1 {
 			upTo = ""
@@ -78,13 +78,13 @@ func Disturbed(recs []*results.Record) []string {
 
 // onePerPoint returns one record of each measurement of a point: the one with the longest time between the
 // readings, since a tune reads once more for each candidate. Points without a time do not count.
-func onePerPoint(recs []*results.Record) []*results.Record {
+func onePerPoint(recs []*record.Record) []*record.Record {
 	type point struct {
 		run, device string
-		at          results.Point
+		at          record.Point
 	}
 	index := map[point]int{}
-	var list []*results.Record
+	var list []*record.Record
 	for _, r := range recs {
 		if r.Seconds() <= 0 {
 			continue
@@ -104,7 +104,7 @@ func onePerPoint(recs []*results.Record) []*results.Record {
 
 // worst names up to three points of hit, the first ones, by the axes on which points differ; "": they
 // are all the same.
-func worst(points, hit []*results.Record) string {
+func worst(points, hit []*record.Record) string {
 	const most = 3
 	axes := slices.DeleteFunc(Varying(points), func(a Axis) bool { return a.Name == "impl" || a.Name == "streams" })
 	var names []string
@@ -127,7 +127,7 @@ func worst(points, hit []*results.Record) string {
 }
 
 // runs names the other runs of rnnbench that disturbed records; "": none is known.
-func runs(recs []*results.Record) string {
+func runs(recs []*record.Record) string {
 	var pids []int
 	for _, r := range recs {
 		pids = append(pids, r.Disturbance.Runs...)

@@ -5,18 +5,18 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Doubts returns sentences that name the techniques whose answers were not verified, or not at
 // every step, and those whose cells were interpreted; and then those of Crippled and Disturbed. It
 // returns nil if there are none.
-func Doubts(recs []*results.Record) []string {
+func Doubts(recs []*record.Record) []string {
 	var notes []string
 	for _, doubt := range []struct{ warning, text string }{
-		{results.WarnUnverified, "Unverified (answers may be wrong): %s."},
-		{results.WarnPart, "Partly checked (not at every step of the timed run): %s."},
-		{results.WarnInterpreted, "Interpreted (cells without assembly for this instruction set, far slower than with it): %s."},
+		{record.WarnUnverified, "Unverified (answers may be wrong): %s."},
+		{record.WarnPart, "Partly checked (not at every step of the timed run): %s."},
+		{record.WarnInterpreted, "Interpreted (cells without assembly for this instruction set, far slower than with it): %s."},
 	} {
 		if labels := warned(recs, doubt.warning); labels != nil {
 			notes = append(notes, fmt.Sprintf(doubt.text, list(labels)))
@@ -26,11 +26,11 @@ func Doubts(recs []*results.Record) []string {
 }
 
 // warned lists the labels of records with a result and this warning, at most eight.
-func warned(recs []*results.Record, warning string) []string {
+func warned(recs []*record.Record, warning string) []string {
 	const most = 8
 	var labels []string
 	for _, r := range recs {
-		if l := OneLine(Label(r)); r.Status == results.OK && slices.Contains(r.Warnings, warning) && !slices.Contains(labels, l) {
+		if l := OneLine(Label(r)); r.Status == record.OK && slices.Contains(r.Warnings, warning) && !slices.Contains(labels, l) {
 			labels = append(labels, l)
 		}
 	}

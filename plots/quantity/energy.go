@@ -1,13 +1,13 @@
 package quantity
 
-import "rnnbench/results"
+import "rnnbench/record"
 
 // energy returns a measure of joules divided by share. The interval reaches from the least to the
 // most joules of a window.
-func energy(name, title, key string, share func(p results.Point) float64) Measure {
-	return Measure{Name: name, Title: title, Unit: "J", Key: key, Less: true, Scaled: true, of: func(r, _ *results.Record) (Interval, bool) {
+func energy(name, title, key string, share func(p record.Point) float64) Measure {
+	return Measure{Name: name, Title: title, Unit: "J", Key: key, Less: true, Scaled: true, of: func(r, _ *record.Record) (Interval, bool) {
 		n := share(r.Point)
-		if r.Energy == nil || r.Energy.Joules == nil || r.Status != results.OK || n <= 0 {
+		if r.Energy == nil || r.Energy.Joules == nil || r.Status != record.OK || n <= 0 {
 			return Interval{}, false
 		}
 		v := Interval{*r.Energy.Joules, *r.Energy.Joules, *r.Energy.Joules}
@@ -21,11 +21,11 @@ func energy(name, title, key string, share func(p results.Point) float64) Measur
 // energies returns the measures of energy. A cell step is a step of one layer for all sequences.
 func energies() []Measure {
 	return []Measure{
-		energy("energy", "energy per run", "energy_j", func(results.Point) float64 { return 1 }),
-		energy("energy-step", "energy per cell step", "energy_step_j", func(p results.Point) float64 { return float64(p.Reads()) * float64(p.Steps) }),
-		energy("energy-sequence", "energy per sequence", "energy_sequence_j", func(p results.Point) float64 { return float64(p.Batch) }),
-		{Name: "power", Title: "mean power", Unit: "W", Key: "power_w", Less: true, of: func(r, _ *results.Record) (Interval, bool) {
-			if r.Energy == nil || r.Energy.Watts == nil || r.Status != results.OK {
+		energy("energy", "energy per run", "energy_j", func(record.Point) float64 { return 1 }),
+		energy("energy-step", "energy per cell step", "energy_step_j", func(p record.Point) float64 { return float64(p.Reads()) * float64(p.Steps) }),
+		energy("energy-sequence", "energy per sequence", "energy_sequence_j", func(p record.Point) float64 { return float64(p.Batch) }),
+		{Name: "power", Title: "mean power", Unit: "W", Key: "power_w", Less: true, of: func(r, _ *record.Record) (Interval, bool) {
+			if r.Energy == nil || r.Energy.Watts == nil || r.Status != record.OK {
 				return Interval{}, false
 			}
 			w := *r.Energy.Watts

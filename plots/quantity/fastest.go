@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Fastest returns a line on the fastest technique: at one point how far it leads, at several how
 // many points each technique wins. It returns "" for training, or if no two techniques have a time
 // at the same point.
-func Fastest(recs []*results.Record) string {
-	if slices.ContainsFunc(recs, func(r *results.Record) bool { return r.Training != nil }) {
+func Fastest(recs []*record.Record) string {
+	if slices.ContainsFunc(recs, func(r *record.Record) bool { return r.Training != nil }) {
 		return ""
 	}
 	var races []Lead

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // An Interval is a measured value with its interval. Without an interval, Lo and Hi equal Value.
@@ -37,14 +37,14 @@ type Measure struct {
 	Scaled bool   // values carry SI prefixes
 	Ratio  bool   // relates a record to a baseline
 
-	Bars  string                            // sentence that explains intervals; "": confidence intervals of medians
-	Ticks func(r *results.Record) []float64 // more values within the interval; nil: none
+	Bars  string                           // sentence that explains intervals; "": confidence intervals of medians
+	Ticks func(r *record.Record) []float64 // more values within the interval; nil: none
 
-	of func(r, base *results.Record) (Interval, bool)
+	of func(r, base *record.Record) (Interval, bool)
 }
 
 // Of returns the measure's value in r; false: r has none. Only a Ratio uses base.
-func (m Measure) Of(r, base *results.Record) (Interval, bool) {
+func (m Measure) Of(r, base *record.Record) (Interval, bool) {
 	v, ok := m.of(r, base)
 	for _, x := range []float64{v.Value, v.Lo, v.Hi} {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -93,8 +93,8 @@ func (m Measure) Tick(v float64) string {
 // Measures lists all measures.
 func Measures() []Measure {
 	// rate is work per time, so its lower end comes from the upper end of the time.
-	rate := func(work func(r *results.Record) float64) func(r, _ *results.Record) (Interval, bool) {
-		return func(r, _ *results.Record) (Interval, bool) {
+	rate := func(work func(r *record.Record) float64) func(r, _ *record.Record) (Interval, bool) {
+		return func(r, _ *record.Record) (Interval, bool) {
 			t, ok := Time(r)
 			w := work(r)
 			if !ok || w <= 0 {
@@ -105,13 +105,13 @@ func Measures() []Measure {
 	}
 	all := []Measure{
 		{Name: "flops", Title: "throughput", Unit: "FLOP/s", Key: "flops_per_s", Scaled: true,
-			of: rate(func(r *results.Record) float64 { return float64(r.Work.Flops) })},
+			of: rate(func(r *record.Record) float64 { return float64(r.Work.Flops) })},
 		{Name: "time", Title: "time per run", Unit: "s", Key: "time_s", Less: true, Scaled: true,
-			of: func(r, _ *results.Record) (Interval, bool) { return Time(r) }},
+			of: func(r, _ *record.Record) (Interval, bool) { return Time(r) }},
 		{Name: "speedup", Title: "speed-up", Unit: "×", Key: "speedup", Ratio: true, of: speedup,
 			Bars: "Bars: intervals of the ratio, paired by rounds where both were measured in turns."},
 		{Name: "step", Title: "time per cell step", Unit: "s", Key: "step_s", Less: true, Scaled: true,
-			of: func(r, _ *results.Record) (Interval, bool) {
+			of: func(r, _ *record.Record) (Interval, bool) {
 				t, ok := Time(r)
 				n := float64(r.Point.Reads()) * float64(r.Point.Steps)
 				if !ok || n <= 0 {
@@ -122,11 +122,11 @@ func Measures() []Measure {
 		{Name: "events", Title: "event rate", Unit: "events/s", Key: "events_per_s", Scaled: true,
 			of: rate(events)},
 		{Name: "bandwidth", Title: "memory traffic", Unit: "B/s", Key: "bytes_per_s", Scaled: true,
-			of: rate(func(r *results.Record) float64 { return float64(r.Work.Bytes) })},
+			of: rate(func(r *record.Record) float64 { return float64(r.Work.Bytes) })},
 		{Name: "executed", Title: "executed operations", Unit: "FLOP/s", Key: "flops_executed_per_s", Scaled: true,
-			of: rate(func(r *results.Record) float64 { return float64(r.Work.Executed) })},
+			of: rate(func(r *record.Record) float64 { return float64(r.Work.Executed) })},
 		{Name: "percent", Title: "share of peak", Unit: "%", Key: "pct_peak_flops",
-			of: func(r, _ *results.Record) (Interval, bool) {
+			of: func(r, _ *record.Record) (Interval, bool) {
 				t, ok := Time(r)
 				peak := r.PeakFLOPS()
 				if !ok || peak <= 0 {
@@ -135,24 +135,24 @@ func Measures() []Measure {
 				w := 100 * float64(r.Work.Flops) / peak
 				return Interval{w / t.Value, w / t.Hi, w / t.Lo}, w > 0
 			}},
-		{Name: "floor", Title: "share of the floor", Unit: "%", Key: "pct_floor", of: rate(func(r *results.Record) float64 {
+		{Name: "floor", Title: "share of the floor", Unit: "%", Key: "pct_floor", of: rate(func(r *record.Record) float64 {
 			if r.Floor == nil {
 				return 0
 			}
 			return 100 * r.Floor.Seconds
 		})},
-		training("loss", "loss of the minibatch", "nats", func(t *results.Training) (float64, bool) { return t.Loss, true }),
-		training("held-out", "loss on held-out data", "nats", func(t *results.Training) (float64, bool) {
+		training("loss", "loss of the minibatch", "nats", func(t *record.Training) (float64, bool) { return t.Loss, true }),
+		training("held-out", "loss on held-out data", "nats", func(t *record.Training) (float64, bool) {
 			if t.HeldOut == nil {
 				return 0, false
 			}
 			return t.HeldOut.Loss, true
 		}),
-		top("top1", "1", func(s *results.Score) float64 { return s.Top1 }),
-		top("top5", "5", func(s *results.Score) float64 { return s.Top5 }),
-		top("top20", "20", func(s *results.Score) float64 { return s.Top20 }),
+		top("top1", "1", func(s *record.Score) float64 { return s.Top1 }),
+		top("top5", "5", func(s *record.Score) float64 { return s.Top5 }),
+		top("top20", "20", func(s *record.Score) float64 { return s.Top20 }),
 		{Name: "memory", Title: "memory", Unit: "B", Key: "mem_bytes", Less: true, Scaled: true,
-			of: func(r, _ *results.Record) (Interval, bool) {
+			of: func(r, _ *record.Record) (Interval, bool) {
 				m := float64(r.Work.Memory)
 				return Interval{m, m, m}, m > 0
 			}},
@@ -174,7 +174,7 @@ func MeasureOf(name string) (Measure, error) {
 }
 
 // Time returns the median time of one run of r in seconds; false: r has no valid time.
-func Time(r *results.Record) (Interval, bool) {
+func Time(r *record.Record) (Interval, bool) {
 	t := r.Seconds()
 	if !(t > 0) || math.IsInf(t, 0) {
 		return Interval{}, false
@@ -186,12 +186,12 @@ func Time(r *results.Record) (Interval, bool) {
 	return v, true
 }
 
-// speedup returns how many times as fast r is as base, with the interval of results.Ratio.
-func speedup(r, base *results.Record) (Interval, bool) {
+// speedup returns how many times as fast r is as base, with the interval of record.Ratio.
+func speedup(r, base *record.Record) (Interval, bool) {
 	if base == nil {
 		return Interval{}, false
 	}
-	v, _ := results.Ratio(r, base)
+	v, _ := record.Ratio(r, base)
 	switch {
 	case !(v.Value > 0):
 		return Interval{}, false
@@ -207,30 +207,30 @@ func speedup(r, base *results.Record) (Interval, bool) {
 // given label.
 type Baseline struct {
 	Label string
-	at    map[place]*results.Record
+	at    map[place]*record.Record
 }
 
 type place struct {
 	device, cache, data string
 	graph               bool
-	point               results.Point
+	point               record.Point
 }
 
-func placeOf(r *results.Record) place {
+func placeOf(r *record.Record) place {
 	return place{r.Device, r.Mode.Cache, r.Mode.Data, r.Mode.Graph, r.Point}
 }
 
 // NewBaseline collects the records with this label or, if there are none, of the technique with
 // this name. It takes the fastest setting at each point.
-func NewBaseline(recs []results.Record, label string) Baseline {
-	b := Baseline{label, map[place]*results.Record{}}
+func NewBaseline(recs []record.Record, label string) Baseline {
+	b := Baseline{label, map[place]*record.Record{}}
 	if label == "" {
 		return b
 	}
 	latest := Latest(recs)
-	match := func(r *results.Record) bool { return Label(r) == label }
+	match := func(r *record.Record) bool { return Label(r) == label }
 	if !slices.ContainsFunc(latest, match) {
-		match = func(r *results.Record) bool { return r.Impl.Name == label }
+		match = func(r *record.Record) bool { return r.Impl.Name == label }
 	}
 	for _, r := range latest {
 		if !match(r) || r.Seconds() <= 0 {
@@ -247,7 +247,7 @@ func NewBaseline(recs []results.Record, label string) Baseline {
 // For returns the baseline of r, or nil. If the baseline was not measured with r's number of
 // streams, For takes its own choice of streams, or else one stream. If r replays a graph and the
 // baseline does not, For takes the direct launches.
-func (b Baseline) For(r *results.Record) *results.Record {
+func (b Baseline) For(r *record.Record) *record.Record {
 	p := placeOf(r)
 	for _, p.graph = range []bool{p.graph, false} {
 		for _, p.point.Streams = range []int{r.Point.Streams, 0, 1} {
@@ -263,7 +263,7 @@ func (b Baseline) For(r *results.Record) *results.Record {
 func (b Baseline) Empty() bool { return len(b.at) == 0 }
 
 // events returns the number of steps of all sequences in a run, without padding; 0: unknown.
-func events(r *results.Record) float64 {
+func events(r *record.Record) float64 {
 	n, ok := r.Point.Lengths.Steps(r.Point.Batch, r.Point.Steps)
 	if !ok {
 		return 0

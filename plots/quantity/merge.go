@@ -1,10 +1,10 @@
 package quantity
 
-import "rnnbench/results"
+import "rnnbench/record"
 
 // Merge joins the records of runs. If two runs have records of the same key, every label gets its
 // run's label in front, so that neither hides the other.
-func Merge(sets []results.Set) []results.Record {
+func Merge(sets []record.Set) []record.Record {
 	owner := map[string]int{}
 	clash := false
 	for i, s := range sets {
@@ -16,7 +16,7 @@ func Merge(sets []results.Set) []results.Record {
 			owner[key] = i
 		}
 	}
-	var all []results.Record
+	var all []record.Record
 	for _, s := range sets {
 		for _, r := range s.Records {
 			if clash {

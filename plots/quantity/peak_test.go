@@ -3,7 +3,7 @@ package quantity
 import (
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestShareOfOwnPeak: a GPU's record in 16 bits has a share of its own precision's peak, never of
@@ -13,15 +13,15 @@ func TestShareOfOwnPeak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := func(precision, source string) *results.Record {
-		r := &results.Record{Device: "cuda-h200-132sm", Status: results.OK, Point: results.Point{Precision: precision},
-			Work: results.Work{Flops: 100}, Stats: &results.Stats{Min: 1, Median: 1, Max: 1}, Rate: &results.Rate{Flops: 100}}
+	newRecord := func(precision, source string) *record.Record {
+		r := &record.Record{Device: "cuda-h200-132sm", Status: record.OK, Point: record.Point{Precision: precision},
+			Work: record.Work{Flops: 100}, Stats: &record.Stats{Min: 1, Median: 1, Max: 1}, Rate: &record.Rate{Flops: 100}}
 		r.Rate.SetPeak(400, source)
 		return r
 	}
-	single, old, own := record("fp32", results.PeakMultiplyAdds), record("bf16", results.PeakMultiplyAdds), record("bf16", results.PeakProducts)
+	single, old, own := newRecord("fp32", record.PeakMultiplyAdds), newRecord("bf16", record.PeakMultiplyAdds), newRecord("bf16", record.PeakProducts)
 	for _, c := range []struct {
-		record *results.Record
+		record *record.Record
 		want   float64
 		known  bool
 	}{{single, 25, true}, {old, 0, false}, {own, 25, true}} {
@@ -29,10 +29,10 @@ func TestShareOfOwnPeak(t *testing.T) {
 			t.Errorf("%s with a peak of %q: %g %%, known %t, want %g %%, known %t", c.record.Point.Precision, c.record.Rate.Source, v.Value, ok, c.want, c.known)
 		}
 	}
-	if p := Peak([]*results.Record{single, own}); p != 0 {
+	if p := Peak([]*record.Record{single, own}); p != 0 {
 		t.Errorf("fp32 and bf16 share a peak of %g", p)
 	}
-	if p := SinglePeak([]*results.Record{own, old}); p != 400 {
+	if p := SinglePeak([]*record.Record{own, old}); p != 400 {
 		t.Errorf("the peak of single precision is %g, want 400", p)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/plots/internal/synthetic"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 func TestSpelling(t *testing.T) {
@@ -133,10 +133,10 @@ func TestSpeedup(t *testing.T) {
 // TestMeasures: a measure of a broken record has no value, rather than NaN or infinity.
 func TestMeasures(t *testing.T) {
 	good := synthetic.Sweep([]int{256}, []int{32})[1]
-	good.Floor = &results.Floor{Seconds: good.Stats.Median / 4, Bound: "exchange", Share: 0.25}
-	good.Training = &results.Training{Iterations: 3, Wall: 2, Frames: 96, Loss: 1.5, HeldOut: &results.Score{Loss: 2, Top1: 0.1, Top5: 0.3, Top20: 0.9}}
+	good.Floor = &record.Floor{Seconds: good.Stats.Median / 4, Bound: "exchange", Share: 0.25}
+	good.Training = &record.Training{Iterations: 3, Wall: 2, Frames: 96, Loss: 1.5, HeldOut: &record.Score{Loss: 2, Top1: 0.1, Top5: 0.3, Top20: 0.9}}
 	joules, watts := 0.4, 300.0
-	good.Energy = &results.Energy{Joules: &joules, Watts: &watts, Windows: []float64{0.39, 0.4, 0.41}}
+	good.Energy = &record.Energy{Joules: &joules, Watts: &watts, Windows: []float64{0.39, 0.4, 0.41}}
 	good.Latency = synthetic.Calls([]int{256}, []int{1})[0].Latency
 	if m, err := MeasureOf("floor"); err != nil {
 		t.Error(err)
@@ -157,7 +157,7 @@ func TestMeasures(t *testing.T) {
 				t.Errorf("%s of a median of %v is %v", m.Name, bad, v)
 			}
 		}
-		r := results.Record{Status: results.OK}
+		r := record.Record{Status: record.OK}
 		if v, ok := m.Of(&r, &good); ok {
 			t.Errorf("%s of an empty record is %v", m.Name, v)
 		}

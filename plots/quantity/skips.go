@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Skips counts skipped records by technique and cause, so that they take a line for each cause
@@ -24,13 +24,13 @@ type skip struct {
 }
 
 // Add counts a record, whatever its status; where names its point.
-func (s *Skips) Add(r *results.Record, where string) {
+func (s *Skips) Add(r *record.Record, where string) {
 	if s.total == nil {
 		s.total = map[string]int{}
 	}
 	label := Label(r)
 	s.total[label]++
-	if r.Status != results.Skipped {
+	if r.Status != record.Skipped {
 		return
 	}
 	code, reason := "", ""

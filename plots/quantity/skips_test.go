@@ -4,15 +4,15 @@ import (
 	"slices"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestSkipsWithoutPlaces: a line ends with its reason if no place has a name.
 func TestSkipsWithoutPlaces(t *testing.T) {
-	code, reason := results.ReasonCell, "unsupported: cuDNN has no cell qrnn2"
+	code, reason := record.ReasonCell, "unsupported: cuDNN has no cell qrnn2"
 	var s Skips
-	s.Add(&results.Record{Status: results.OK, Impl: results.Impl{Label: "cudnn"}}, "")
-	s.Add(&results.Record{Status: results.Skipped, Impl: results.Impl{Label: "cudnn"}, ReasonCode: &code, Reason: &reason}, "")
+	s.Add(&record.Record{Status: record.OK, Impl: record.Impl{Label: "cudnn"}}, "")
+	s.Add(&record.Record{Status: record.Skipped, Impl: record.Impl{Label: "cudnn"}, ReasonCode: &code, Reason: &reason}, "")
 	if got, want := s.Lines(), []string{"cudnn: 1 skipped: cuDNN has no cell qrnn2"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -20,10 +20,10 @@ func TestSkipsWithoutPlaces(t *testing.T) {
 
 // TestPlace: a place names its unusual values, or all of them if none is unusual.
 func TestPlace(t *testing.T) {
-	recs := []*results.Record{
-		{Point: results.Point{Cell: "lstm", Hidden: 512, Input: 512, Batch: 1}},
-		{Point: results.Point{Cell: "lstm", Hidden: 512, Input: 64, Batch: 1, Resets: 3, Heads: 2}},
-		{Point: results.Point{Cell: "lstm", Hidden: 512, Input: 512, Batch: 1, Resets: 3}},
+	recs := []*record.Record{
+		{Point: record.Point{Cell: "lstm", Hidden: 512, Input: 512, Batch: 1}},
+		{Point: record.Point{Cell: "lstm", Hidden: 512, Input: 64, Batch: 1, Resets: 3, Heads: 2}},
+		{Point: record.Point{Cell: "lstm", Hidden: 512, Input: 512, Batch: 1, Resets: 3}},
 	}
 	axes := Varying(recs)
 	for i, want := range []string{"I=H heads=0 resets=0%", "I=64 heads=2 resets=3%", "resets=3%"} {

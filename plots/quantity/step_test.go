@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestStepOfLayers: the time of a cell step is that of a run over the steps of all layers, twice as many
@@ -16,7 +16,7 @@ func TestStepOfLayers(t *testing.T) {
 	}
 	r := timed("naive", 1, 6, 5, 7)
 	r.Point.Layers, r.Point.Steps = 3, 10
-	for direction, want := range map[results.Direction]float64{"": 0.2, "both": 0.1} {
+	for direction, want := range map[record.Direction]float64{"": 0.2, "both": 0.1} {
 		r.Point.Direction = direction
 		if v, ok := m.Of(r, nil); !ok || math.Abs(v.Value-want) > 1e-12 || math.Abs(v.Lo-want*5/6) > 1e-12 {
 			t.Errorf("%v: %v, want %v", direction, v, want)
@@ -26,7 +26,7 @@ func TestStepOfLayers(t *testing.T) {
 
 // TestBaselineIsTheFastest: of several settings of a technique, the baseline at a point is the fastest.
 func TestBaselineIsTheFastest(t *testing.T) {
-	var recs []results.Record
+	var recs []record.Record
 	for i, seconds := range []float64{2, 1, 3} {
 		r := timed("naive", 1, seconds, 0, 0)
 		r.Impl.Label = []string{"naive:a=1", "naive:a=2", "naive:a=3"}[i]
@@ -45,7 +45,7 @@ func TestClear(t *testing.T) {
 	first := timed("a", 1, 1, 0.999, 1.001)
 	for _, c := range []struct {
 		name string
-		next *results.Record
+		next *record.Record
 		want bool
 	}{
 		{"1 % behind", timed("b", 1, 1.01, 1.009, 1.011), true},

@@ -10,17 +10,17 @@ import (
 	"strings"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Benchfmt writes every sample as a line of the Go benchmark format, for tools such as benchstat.
 // The device and all axes on which records agree become lines of configuration. Other axes become
 // parts of names. Benchfmt leaves out records without samples.
-func Benchfmt(w io.Writer, recs []results.Record) error {
+func Benchfmt(w io.Writer, recs []record.Record) error {
 	b := bufio.NewWriter(w)
-	var printed []*results.Record
+	var printed []*record.Record
 	for i := range recs {
-		if r := &recs[i]; r.Status == results.OK && r.Samples != nil {
+		if r := &recs[i]; r.Status == record.OK && r.Samples != nil {
 			printed = append(printed, r)
 		}
 	}
@@ -52,7 +52,7 @@ func Benchfmt(w io.Writer, recs []results.Record) error {
 }
 
 // benchName returns the name of r's benchmark, with its places on axes and its knobs.
-func benchName(r *results.Record, axes []quantity.Axis, knobs []string) string {
+func benchName(r *record.Record, axes []quantity.Axis, knobs []string) string {
 	name := "BenchmarkRNN"
 	part := map[string]string{}
 	for _, a := range axes {
@@ -70,7 +70,7 @@ func benchName(r *results.Record, axes []quantity.Axis, knobs []string) string {
 }
 
 // benchLines writes r's samples: device times if events timed them, else wall times.
-func benchLines(w io.Writer, name string, r *results.Record) {
+func benchLines(w io.Writer, name string, r *record.Record) {
 	samples := r.Samples.Wall
 	if r.Mode.Timer == "event" && len(r.Samples.Device) > 0 {
 		samples = r.Samples.Device

@@ -10,7 +10,7 @@ import (
 
 	"rnnbench/plots/internal/synthetic"
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestBenchfmt reads the output with the format's own reader. Every sample is there, names have
@@ -22,12 +22,12 @@ func TestBenchfmt(t *testing.T) {
 	one.Impl.Label, one.Point.Cell = "naive:a=1 b/c\nd", "lstm\x1b"
 	for _, c := range []struct {
 		name  string
-		recs  []results.Record
+		recs  []record.Record
 		parts string // of names
 	}{
 		{"a sweep", all, "impl hidden batch"},
 		{"one technique", synthetic.Sweep([]int{512, 4096}, []int{64})[:1], ""},
-		{"a name that breaks lines", []results.Record{one}, ""},
+		{"a name that breaks lines", []record.Record{one}, ""},
 		{"nothing", nil, ""},
 	} {
 		var b bytes.Buffer
@@ -36,7 +36,7 @@ func TestBenchfmt(t *testing.T) {
 		}
 		want := map[string]int{} // samples by technique
 		for i := range c.recs {
-			if r := &c.recs[i]; r.Status == results.OK {
+			if r := &c.recs[i]; r.Status == record.OK {
 				for _, s := range r.Samples.Wall {
 					if s > 0 { // and not NaN
 						want[word(quantity.Label(r))]++

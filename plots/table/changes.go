@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
-	"rnnbench/results/compare"
+	"rnnbench/record"
+	"rnnbench/record/compare"
 )
 
 // A changed is a change with the comparison to which it belongs.
@@ -20,7 +20,7 @@ type changed struct {
 // Changes returns a table of the changes of compared runs, sorted by point. Its notes summarise
 // each run. If only is not nil, it lists only these verdicts; the notes cover all.
 func Changes(list []compare.Comparison, o compare.Options, only []compare.Verdict) *Table {
-	var all []*results.Record
+	var all []*record.Record
 	for i := range list {
 		for j := range list[i].Changes {
 			all = append(all, list[i].Changes[j].Record())
@@ -51,7 +51,7 @@ type changeColumns struct{ builder[changed] }
 
 // points adds columns of the run, the axes and the technique. Text formats show only axes on which
 // records differ, and the run if there are several.
-func (t *changeColumns) points(all []*results.Record, axes []quantity.Axis, several bool) {
+func (t *changeColumns) points(all []*record.Record, axes []quantity.Axis, several bool) {
 	run := Column{Key: "run"}
 	if several {
 		run.Name = "run"
@@ -134,10 +134,10 @@ func (t *changeColumns) verdicts() {
 }
 
 // sides returns the records of all changes, of both sides.
-func sides(list []compare.Comparison) (all []*results.Record) {
+func sides(list []compare.Comparison) (all []*record.Record) {
 	for i := range list {
 		for _, ch := range list[i].Changes {
-			for _, r := range []*results.Record{ch.Base, ch.New} {
+			for _, r := range []*record.Record{ch.Base, ch.New} {
 				if r != nil {
 					all = append(all, r)
 				}

@@ -5,28 +5,28 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
-	"rnnbench/results/compare"
+	"rnnbench/record"
+	"rnnbench/record/compare"
 )
 
 // TestChangeOfTheTimes: where a change leaves out what moved all points alike, the table also has the
 // change from the time before to the time now.
 func TestChangeOfTheTimes(t *testing.T) {
-	run := func(label string, factor float64) results.Set {
-		s := results.Set{Label: label}
+	run := func(label string, factor float64) record.Set {
+		s := record.Set{Label: label}
 		for i := range 10 {
-			r := results.Record{Point: results.Point{Cell: "lstm", Pass: "forward", Hidden: 64 + i, Precision: "fp32"}, Impl: results.Impl{Name: "naive", Label: "naive"}, Device: "cpu", Status: results.OK, Samples: &results.Samples{}}
+			r := record.Record{Point: record.Point{Cell: "lstm", Pass: "forward", Hidden: 64 + i, Precision: "fp32"}, Impl: record.Impl{Name: "naive", Label: "naive"}, Device: "cpu", Status: record.OK, Samples: &record.Samples{}}
 			for k := range 10 {
 				r.Samples.Wall = append(r.Samples.Wall, 124e-6*factor*(1+0.001*float64((i+k)%5)))
 			}
-			st, _ := results.Summarize(r.Samples.Wall, 0)
+			st, _ := record.Summarize(r.Samples.Wall, 0)
 			r.Stats = &st
 			s.Records = append(s.Records, r)
 		}
 		return s
 	}
 	side := func(label string, factors ...float64) compare.Side {
-		var sets []results.Set
+		var sets []record.Set
 		for _, f := range factors {
 			sets = append(sets, run(label, f))
 		}

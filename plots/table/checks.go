@@ -4,26 +4,26 @@ import (
 	"fmt"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Checks returns a table of the outcome of each record's check.
-func Checks(recs []results.Record) *Table {
+func Checks(recs []record.Record) *Table {
 	t := &Table{Columns: []Column{
 		{Name: "point", Key: "point"}, {Name: "impl", Key: "impl"}, {Name: "status", Key: "status"},
 		{Name: "worst tensor", Key: "tensor"}, {Name: "error", Key: "error", Right: true}, {Name: "tolerance", Key: "tolerance", Right: true},
 		{Name: "sequences", Key: "sequences", Right: true}, {Name: "steps", Key: "steps", Right: true}, {Key: "reason_code"}, {Key: "reason"}, {Name: "method", Key: "method"},
 		{Key: "near_zero", Right: true}, {Key: "other_gradient", Right: true},
 	}}
-	all := make([]*results.Record, len(recs))
+	all := make([]*record.Record, len(recs))
 	for i := range recs {
 		r := &recs[i]
 		all[i] = r
 		row := []Cell{Text(r.Point.String()), Text(r.Impl.Label), Text(string(r.Status)), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}
 		switch r.Status {
-		case results.OK:
+		case record.OK:
 			row[2].Grade = Near
-		case results.Incorrect, results.Impossible, results.Failed:
+		case record.Incorrect, record.Impossible, record.Failed:
 			row[2].Grade = Worst
 		}
 		if v := r.Verify; v != nil {

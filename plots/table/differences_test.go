@@ -4,29 +4,29 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestDifferences: other environments, other speeds of a device and other rivals are reported.
 func TestDifferences(t *testing.T) {
-	set := func(label, version string, peak float64) results.Set {
-		s := results.Set{Label: label}
+	set := func(label, version string, peak float64) record.Set {
+		s := record.Set{Label: label}
 		s.Manifest.Environment.Tool.Go = version
-		s.Manifest.Devices = []results.Device{{Key: "cpu-x", Name: "a processor", Peak: &peak}}
+		s.Manifest.Devices = []record.Device{{Key: "cpu-x", Name: "a processor", Peak: &peak}}
 		return s
 	}
-	rival := func(s results.Set, version string) results.Set {
-		s.Manifest.Devices[0].Facts = map[string]string{results.RivalFact + "pytorch": version}
+	rival := func(s record.Set, version string) record.Set {
+		s.Manifest.Devices[0].Facts = map[string]string{record.RivalFact + "pytorch": version}
 		return s
 	}
 	for _, c := range []struct {
-		b    results.Set
+		b    record.Set
 		want string
 	}{
 		{set("b", "go1", 95e9), ""},
 		{set("b", "go1", 80e9), "a processor changed between a and b: its peak was 100 GFLOP/s, then 80.0 GFLOP/s"},
 		{set("b", "go2", 100e9), "the environments of a and b differ: "},
-		{results.Set{Label: "b"}, ""},
+		{record.Set{Label: "b"}, ""},
 		{rival(set("b", "go1", 95e9), "1 compile=0,1"), ""},
 		{rival(set("b", "go1", 95e9), "2 compile=0,1"), "rival pytorch changed between a and b: it was 1 compile=0,1, then 2 compile=0,1"},
 	} {

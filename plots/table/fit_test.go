@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"rnnbench/plots/internal/synthetic"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestFit: no line is wider than the terminal, and every word of every cell is printed.
@@ -104,9 +104,9 @@ func TestFold(t *testing.T) {
 		r := &recs[i]
 		switch {
 		case r.Impl.Name == "scan":
-			*r = synthetic.Fail(*r, results.Skipped, results.ReasonCell, "scan: unsupported: lstm is not a linear recurrence")
+			*r = synthetic.Fail(*r, record.Skipped, record.ReasonCell, "scan: unsupported: lstm is not a linear recurrence")
 		case r.Impl.Name == "naive" && r.Point.Hidden > 512:
-			*r = synthetic.Fail(*r, results.Skipped, results.ReasonMemory, fmt.Sprintf("needs %d GiB", r.Point.Hidden))
+			*r = synthetic.Fail(*r, record.Skipped, record.ReasonMemory, fmt.Sprintf("needs %d GiB", r.Point.Hidden))
 		}
 	}
 	table, err := Records(recs, "")
@@ -140,7 +140,7 @@ func TestFold(t *testing.T) {
 // TestAllSkipped: if all records were skipped, only notes are printed.
 func TestAllSkipped(t *testing.T) {
 	recs := synthetic.Sweep([]int{512}, []int{64})[:1]
-	recs[0] = synthetic.Fail(recs[0], results.Skipped, results.ReasonCell, "it cannot")
+	recs[0] = synthetic.Fail(recs[0], record.Skipped, record.ReasonCell, "it cannot")
 	table, err := Records(recs, "")
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestChoice(t *testing.T) {
 			continue
 		}
 		r.Impl.Label, r.Impl.Knobs = "auto", map[string]int{"fused": 1, "streams": r.Point.Hidden / 512}
-		r.Impl.Choice = &results.Choice{By: "auto", Match: "nearest", Octaves: 1, Why: "the fastest at H=256", Impl: "cudnnstyle:graph=1"}
+		r.Impl.Choice = &record.Choice{By: "auto", Match: "nearest", Octaves: 1, Why: "the fastest at H=256", Impl: "cudnnstyle:graph=1"}
 		if r.Point.Hidden == 1024 { // an older record
 			r.Impl.Choice.Impl = ""
 		}
@@ -183,8 +183,8 @@ func TestChoice(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
-	for _, match := range []string{"exact", "nearest", "predicted", "raced", "default"} { // the values of results.Choice.Match
-		if note := choiceNote(&results.Choice{By: "auto", Match: match, Why: "why"}); strings.Contains(note, ", :") {
+	for _, match := range []string{"exact", "nearest", "predicted", "raced", "default"} { // the values of record.Choice.Match
+		if note := choiceNote(&record.Choice{By: "auto", Match: match, Why: "why"}); strings.Contains(note, ", :") {
 			t.Errorf("%s has no words: %q", match, note)
 		}
 	}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // JSONL writes each record as one line of JSON.
-func JSONL(w io.Writer, recs []results.Record) error {
+func JSONL(w io.Writer, recs []record.Record) error {
 	b := bufio.NewWriter(w)
 	e := json.NewEncoder(b)
 	for i := range recs {

@@ -5,12 +5,12 @@ import (
 	"math"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
-	"rnnbench/results/compare"
+	"rnnbench/record"
+	"rnnbench/record/compare"
 )
 
 // timeCell returns a cell of r's time with the larger half of its interval in percent.
-func timeCell(r *results.Record) Cell {
+func timeCell(r *record.Record) Cell {
 	if r == nil {
 		return Cell{}
 	}

@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestWideIntervals: an interval of more than the time itself is "over 100 %" in tables of records and
 // of comparisons, beside others in percent.
 func TestWideIntervals(t *testing.T) {
-	var recs []results.Record
+	var recs []record.Record
 	for name, hi := range map[string]float64{"wide": 131.43, "narrow": 1.02} {
 		lo := 0.99
-		recs = append(recs, results.Record{Status: results.OK, Device: "cpu", Impl: results.Impl{Name: name, Label: name},
-			Stats: &results.Stats{N: 6, Median: 1, Lo: &lo, Hi: &hi}, Rate: &results.Rate{}})
+		recs = append(recs, record.Record{Status: record.OK, Device: "cpu", Impl: record.Impl{Name: name, Label: name},
+			Stats: &record.Stats{N: 6, Median: 1, Lo: &lo, Hi: &hi}, Rate: &record.Rate{}})
 	}
 	all, err := Records(recs, "")
 	if err != nil {

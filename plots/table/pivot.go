@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A pivot builds a table of one measure over two axes.
@@ -25,7 +25,7 @@ type pivot struct {
 
 // Pivot returns a table of one measure over the axes rows and columns. A cell without a result says
 // why. Speed-ups are over the technique named baseline.
-func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Table, error) {
+func Pivot(recs []record.Record, rows, columns, measure, baseline string) (*Table, error) {
 	if len(recs) == 0 {
 		return nil, fmt.Errorf("table: no records to show")
 	}
@@ -65,7 +65,7 @@ func Pivot(recs []results.Record, rows, columns, measure, baseline string) (*Tab
 }
 
 // newPivot looks up the axes, the measure and the baseline.
-func newPivot(recs []results.Record, rows, columns, measure, baseline string) (*pivot, error) {
+func newPivot(recs []record.Record, rows, columns, measure, baseline string) (*pivot, error) {
 	p := &pivot{Table: &Table{}, column: map[string]int{}, at: map[string]int{}}
 	var err error
 	if p.across, err = quantity.AxisOf(columns, recs); err != nil {
@@ -88,7 +88,7 @@ func newPivot(recs []results.Record, rows, columns, measure, baseline string) (*
 }
 
 // head adds the columns.
-func (p *pivot) head(chosen []*results.Record) {
+func (p *pivot) head(chosen []*record.Record) {
 	for _, a := range p.key {
 		p.Columns = append(p.Columns, Column{Name: a.Name, Key: a.Name, Right: a.Numeric})
 	}
@@ -100,7 +100,7 @@ func (p *pivot) head(chosen []*results.Record) {
 }
 
 // fill writes the cell of r.
-func (p *pivot) fill(r *results.Record) {
+func (p *pivot) fill(r *record.Record) {
 	i, j := p.rowOf(r), p.column[p.across.Text(r)]
 	v, ok := p.measure.Of(r, p.base.For(r))
 	switch {
@@ -118,7 +118,7 @@ func (p *pivot) fill(r *results.Record) {
 }
 
 // rowOf returns the index of r's row, and adds the row if it is new.
-func (p *pivot) rowOf(r *results.Record) int {
+func (p *pivot) rowOf(r *record.Record) int {
 	k := ""
 	for _, a := range p.key {
 		k += a.Text(r) + "\x00"
@@ -137,7 +137,7 @@ func (p *pivot) rowOf(r *results.Record) int {
 	return i
 }
 
-func axisCell(a quantity.Axis, r *results.Record) Cell {
+func axisCell(a quantity.Axis, r *record.Record) Cell {
 	if n, err := strconv.Atoi(a.Text(r)); a.Numeric && err == nil {
 		return Int(n)
 	}

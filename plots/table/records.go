@@ -8,16 +8,16 @@ import (
 	"strings"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // recordColumns builds a table of records.
-type recordColumns struct{ builder[*results.Record] }
+type recordColumns struct{ builder[*record.Record] }
 
 // Records returns a table with one record per row, sorted by point and then by technique, as in
 // legends. Axes on which the records agree are in the title. Speed-ups are over the technique
 // named baseline.
-func Records(recs []results.Record, baseline string) (*Table, error) {
+func Records(recs []record.Record, baseline string) (*Table, error) {
 	if len(recs) == 0 {
 		return nil, fmt.Errorf("table: no records to show")
 	}
@@ -27,7 +27,7 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(x, y *results.Record) int {
+	slices.SortStableFunc(all, func(x, y *record.Record) int {
 		for _, a := range append(slices.Clone(axes), impl) {
 			if c := a.Compare(x, y); c != 0 {
 				return c
@@ -35,7 +35,7 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 		}
 		return cmp.Or(iterations(x)-iterations(y), strings.Compare(x.Key(), y.Key()))
 	})
-	c := &recordColumns{builder[*results.Record]{Table: &Table{Title: title(all)}}}
+	c := &recordColumns{builder[*record.Record]{Table: &Table{Title: title(all)}}}
 	c.points(all, axes)
 	c.techniques(all)
 	c.times(all)
@@ -52,7 +52,7 @@ func Records(recs []results.Record, baseline string) (*Table, error) {
 }
 
 // iterations returns the iterations of training; 0: r is not of training.
-func iterations(r *results.Record) int {
+func iterations(r *record.Record) int {
 	if r.Training == nil {
 		return 0
 	}
@@ -60,7 +60,7 @@ func iterations(r *results.Record) int {
 }
 
 // points adds columns of the axes. Text formats show only axes on which records differ.
-func (t *recordColumns) points(all []*results.Record, axes []quantity.Axis) {
+func (t *recordColumns) points(all []*record.Record, axes []quantity.Axis) {
 	varying := map[string]bool{}
 	for _, a := range quantity.Varying(all) {
 		varying[a.Name] = true
@@ -70,7 +70,7 @@ func (t *recordColumns) points(all []*results.Record, axes []quantity.Axis) {
 		if varying[a.Name] {
 			c.Name = a.Name
 		}
-		t.column(c, func(r *results.Record) Cell {
+		t.column(c, func(r *record.Record) Cell {
 			if n, ok := r.Point.Axis(a.Name); ok && a.Numeric {
 				return Cell{Text: a.Text(r), Value: n}
 			}
@@ -80,25 +80,25 @@ func (t *recordColumns) points(all []*results.Record, axes []quantity.Axis) {
 }
 
 // techniques adds columns of the technique, its knobs and the choice of auto.
-func (t *recordColumns) techniques(all []*results.Record) {
-	t.column(Column{Name: "impl", Key: "impl"}, func(r *results.Record) Cell { return Text(quantity.Label(r)) })
-	t.column(Column{Key: "technique"}, func(r *results.Record) Cell { return Text(r.Impl.Name) })
-	t.column(Column{Key: "streams_used"}, func(r *results.Record) Cell { return Int(r.Impl.Streams) })
+func (t *recordColumns) techniques(all []*record.Record) {
+	t.column(Column{Name: "impl", Key: "impl"}, func(r *record.Record) Cell { return Text(quantity.Label(r)) })
+	t.column(Column{Key: "technique"}, func(r *record.Record) Cell { return Text(r.Impl.Name) })
+	t.column(Column{Key: "streams_used"}, func(r *record.Record) Cell { return Int(r.Impl.Streams) })
 	knobs := varyingKnobs(all)
 	settings := Column{Key: "knobs"}
 	if len(knobs) > 0 {
 		settings.Name = "knobs"
 	}
-	t.column(settings, func(r *results.Record) Cell { return knobCell(r, knobs) })
+	t.column(settings, func(r *record.Record) Cell { return knobCell(r, knobs) })
 	for _, c := range choiceColumns(t.Table, all) {
 		t.column(c.Column, c.cell)
 	}
 }
 
 // times adds columns of the time of a run and its interval.
-func (t *recordColumns) times(all []*results.Record) {
+func (t *recordColumns) times(all []*record.Record) {
 	best := fastest(all)
-	t.column(Column{Name: "time", Key: "time_s", Right: true}, func(r *results.Record) Cell {
+	t.column(Column{Name: "time", Key: "time_s", Right: true}, func(r *record.Record) Cell {
 		v, ok := quantity.Time(r)
 		if !ok {
 			return Cell{}
@@ -107,7 +107,7 @@ func (t *recordColumns) times(all []*results.Record) {
 		c.Grade = gradeOf(v.Value / best[pointOf(r)])
 		return c
 	})
-	t.column(Column{Name: "± CI", Right: true}, func(r *results.Record) Cell {
+	t.column(Column{Name: "± CI", Right: true}, func(r *record.Record) Cell {
 		v, ok := quantity.Time(r)
 		switch {
 		case !ok:
@@ -119,29 +119,29 @@ func (t *recordColumns) times(all []*results.Record) {
 		}
 		return Cell{Text: v.Half()}
 	})
-	end := func(pick func(s *results.Stats) *float64) func(r *results.Record) Cell {
-		return func(r *results.Record) Cell {
+	end := func(pick func(s *record.Stats) *float64) func(r *record.Record) Cell {
+		return func(r *record.Record) Cell {
 			if r.Stats == nil || pick(r.Stats) == nil {
 				return Cell{}
 			}
 			return Number(*pick(r.Stats), "")
 		}
 	}
-	t.column(Column{Key: "ci_lo_s"}, end(func(s *results.Stats) *float64 { return s.Lo }))
-	t.column(Column{Key: "ci_hi_s"}, end(func(s *results.Stats) *float64 { return s.Hi }))
+	t.column(Column{Key: "ci_lo_s"}, end(func(s *record.Stats) *float64 { return s.Lo }))
+	t.column(Column{Key: "ci_hi_s"}, end(func(s *record.Stats) *float64 { return s.Hi }))
 }
 
 // measures adds columns of the measures that the records have.
-func (t *recordColumns) measures(all []*results.Record, base quantity.Baseline, baseline string) error {
+func (t *recordColumns) measures(all []*record.Record, base quantity.Baseline, baseline string) error {
 	measures := []string{"flops"}
-	if slices.ContainsFunc(all, func(r *results.Record) bool { return r.PeakFLOPS() > 0 }) {
+	if slices.ContainsFunc(all, func(r *record.Record) bool { return r.PeakFLOPS() > 0 }) {
 		measures = append(measures, "percent")
 	}
-	if slices.ContainsFunc(all, func(r *results.Record) bool { return r.Floor != nil }) {
+	if slices.ContainsFunc(all, func(r *record.Record) bool { return r.Floor != nil }) {
 		measures = append(measures, "floor")
 	}
-	if slices.ContainsFunc(all, func(r *results.Record) bool { return r.Training != nil }) {
-		t.column(Column{Name: "iterations", Key: "iterations", Right: true}, func(r *results.Record) Cell {
+	if slices.ContainsFunc(all, func(r *record.Record) bool { return r.Training != nil }) {
+		t.column(Column{Name: "iterations", Key: "iterations", Right: true}, func(r *record.Record) Cell {
 			if r.Training == nil {
 				return Cell{}
 			}
@@ -149,7 +149,7 @@ func (t *recordColumns) measures(all []*results.Record, base quantity.Baseline, 
 		})
 		measures = append(measures, "loss", "held-out")
 	}
-	if slices.ContainsFunc(all, func(r *results.Record) bool { return r.Latency != nil }) {
+	if slices.ContainsFunc(all, func(r *record.Record) bool { return r.Latency != nil }) {
 		measures = append([]string{"latency", "p90", "p99"}, measures...)
 	}
 	if !base.Empty() {
@@ -160,14 +160,14 @@ func (t *recordColumns) measures(all []*results.Record, base quantity.Baseline, 
 		if err != nil {
 			return err
 		}
-		t.column(measureColumn(m, baseline), func(r *results.Record) Cell {
+		t.column(measureColumn(m, baseline), func(r *record.Record) Cell {
 			v, ok := m.Of(r, base.For(r))
 			if !ok {
 				return Cell{}
 			}
 			c := t.measured(m, v.Value)
 			if m.Ratio && v.Known() {
-				c.Text, c.Brief = quantity.Times(results.Interval(v)), c.Text
+				c.Text, c.Brief = quantity.Times(record.Interval(v)), c.Text
 			}
 			return c
 		})
@@ -177,7 +177,7 @@ func (t *recordColumns) measures(all []*results.Record, base quantity.Baseline, 
 			key  string
 			pick func(quantity.Interval) float64
 		}{{"_lo", func(v quantity.Interval) float64 { return v.Lo }}, {"_hi", func(v quantity.Interval) float64 { return v.Hi }}} {
-			t.column(Column{Key: m.Key + end.key}, func(r *results.Record) Cell {
+			t.column(Column{Key: m.Key + end.key}, func(r *record.Record) Cell {
 				v, ok := m.Of(r, base.For(r))
 				if !ok || !v.Known() {
 					return Cell{}
@@ -187,13 +187,13 @@ func (t *recordColumns) measures(all []*results.Record, base quantity.Baseline, 
 		}
 	}
 	if slices.Contains(measures, "floor") {
-		t.column(Column{Key: "floor_s"}, func(r *results.Record) Cell {
+		t.column(Column{Key: "floor_s"}, func(r *record.Record) Cell {
 			if r.Floor == nil {
 				return Cell{}
 			}
 			return Number(r.Floor.Seconds, "")
 		})
-		t.column(Column{Key: "floor_bound"}, func(r *results.Record) Cell {
+		t.column(Column{Key: "floor_bound"}, func(r *record.Record) Cell {
 			if r.Floor == nil {
 				return Cell{}
 			}
@@ -204,8 +204,8 @@ func (t *recordColumns) measures(all []*results.Record, base quantity.Baseline, 
 }
 
 // outcomes adds columns of memory, status, reasons and warnings.
-func (t *recordColumns) outcomes(all []*results.Record) {
-	t.column(Column{Key: "mem_bytes"}, func(r *results.Record) Cell { return Cell{Value: r.Work.Memory} })
+func (t *recordColumns) outcomes(all []*record.Record) {
+	t.column(Column{Key: "mem_bytes"}, func(r *record.Record) Cell { return Cell{Value: r.Work.Memory} })
 	t.column(Column{Name: "status", Key: "status"}, t.status)
 	word := func(p *string) Cell {
 		if p == nil {
@@ -213,13 +213,13 @@ func (t *recordColumns) outcomes(all []*results.Record) {
 		}
 		return Text(*p)
 	}
-	t.column(Column{Key: "reason_code"}, func(r *results.Record) Cell { return word(r.ReasonCode) })
-	t.column(Column{Key: "reason"}, func(r *results.Record) Cell { return word(r.Reason) })
+	t.column(Column{Key: "reason_code"}, func(r *record.Record) Cell { return word(r.ReasonCode) })
+	t.column(Column{Key: "reason"}, func(r *record.Record) Cell { return word(r.Reason) })
 	warnings := Column{Key: "warnings", Into: "status"}
-	if slices.ContainsFunc(all, func(r *results.Record) bool { return len(r.Warnings) > 0 }) {
+	if slices.ContainsFunc(all, func(r *record.Record) bool { return len(r.Warnings) > 0 }) {
 		warnings.Name = "warnings"
 	}
-	t.column(warnings, func(r *results.Record) Cell { return Text(strings.Join(r.Warnings, " ")) })
+	t.column(warnings, func(r *record.Record) Cell { return Text(strings.Join(r.Warnings, " ")) })
 }
 
 // measureColumn returns the column of a measure. On a narrow terminal the unit is in the heading.
@@ -253,13 +253,13 @@ func (t *Table) measured(m quantity.Measure, v float64) Cell {
 
 // status returns the cell of a record's status, with a mark of the note on its reason. The reason
 // of a skipped record is in the note for its folded row.
-func (t *Table) status(r *results.Record) Cell {
+func (t *Table) status(r *record.Record) Cell {
 	c := Text(string(r.Status))
-	if r.Status == results.OK {
+	if r.Status == record.OK {
 		return c
 	}
 	c.Text += " (" + quantity.Reason(r) + ")"
-	if r.Status != results.Skipped && r.Reason != nil && *r.Reason != "" {
+	if r.Status != record.Skipped && r.Reason != nil && *r.Reason != "" {
 		mark := " " + t.note(*r.Reason)
 		c.Brief = string(r.Status) + mark
 		c.Text += mark
@@ -281,9 +281,9 @@ func (t *Table) note(s string) string {
 	return fmt.Sprintf("[%d]", i+1)
 }
 
-func title(recs []*results.Record) string {
+func title(recs []*record.Record) string {
 	var words []string
-	if !slices.ContainsFunc(recs, func(r *results.Record) bool { return r.Device != recs[0].Device }) {
+	if !slices.ContainsFunc(recs, func(r *record.Record) bool { return r.Device != recs[0].Device }) {
 		words = append(words, recs[0].Device)
 	}
 	words = append(words, quantity.Common(recs, "impl", "device"))
@@ -316,13 +316,13 @@ func percent(v float64) string {
 }
 
 // pointOf returns a key that records share if their techniques compete.
-func pointOf(r *results.Record) string {
+func pointOf(r *record.Record) string {
 	p := r.Point
 	p.Streams = 0
 	return fmt.Sprintf("%s|%+v|%s|%t", r.Device, p, r.Mode.Cache, r.Mode.Graph)
 }
 
-func fastest(recs []*results.Record) map[string]float64 {
+func fastest(recs []*record.Record) map[string]float64 {
 	best := map[string]float64{}
 	for _, r := range recs {
 		if s := r.Seconds(); s > 0 {
@@ -336,8 +336,8 @@ func fastest(recs []*results.Record) map[string]float64 {
 
 // varyingKnobs lists the knobs in which records of the same label at the same point differ. An
 // unset knob counts as 0. Knobs that a technique sets differently from point to point do not count.
-func varyingKnobs(recs []*results.Record) []string {
-	first := map[string]*results.Record{}
+func varyingKnobs(recs []*record.Record) []string {
+	first := map[string]*record.Record{}
 	differ := map[string]bool{}
 	for _, r := range recs {
 		key := fmt.Sprintf("%s|%+v|%s", r.Device, r.Point, quantity.Label(r))
@@ -361,7 +361,7 @@ func varyingKnobs(recs []*results.Record) []string {
 }
 
 // knobCell returns a cell of r's knobs: its text has those in shown, its value all.
-func knobCell(r *results.Record, shown []string) Cell {
+func knobCell(r *record.Record, shown []string) Cell {
 	var text, value []string
 	names := make([]string, 0, len(r.Impl.Knobs))
 	for k := range r.Impl.Knobs {

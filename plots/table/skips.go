@@ -5,15 +5,15 @@ import (
 	"io"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Fold folds the rows of skipped records, and adds a note for each technique and cause. recs[i] is
 // the record of row i.
-func (t *Table) Fold(recs []*results.Record) {
+func (t *Table) Fold(recs []*record.Record) {
 	t.Folded = map[int]bool{}
 	for i, r := range recs {
-		if r.Status == results.Skipped {
+		if r.Status == record.Skipped {
 			t.Folded[i] = true
 		}
 	}
@@ -21,7 +21,7 @@ func (t *Table) Fold(recs []*results.Record) {
 }
 
 // SkipLines returns a line on skipped records for each technique and cause.
-func SkipLines(recs []*results.Record) []string {
+func SkipLines(recs []*record.Record) []string {
 	var varying []quantity.Axis
 	for _, a := range quantity.Varying(recs) {
 		if a.Name != "impl" {

@@ -14,7 +14,7 @@ import (
 
 	"rnnbench/plots/internal/golden"
 	"rnnbench/plots/internal/synthetic"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -44,7 +44,7 @@ func tables(t *testing.T) map[string]*Table {
 	}
 	failed := slices.Clone(recs)
 	for i := range failed {
-		failed[i] = synthetic.Fail(failed[i], results.Failed, results.ReasonCUDA, "CUDA error 700: an illegal memory access was encountered")
+		failed[i] = synthetic.Fail(failed[i], record.Failed, record.ReasonCUDA, "CUDA error 700: an illegal memory access was encountered")
 	}
 	beyond := slices.Clone(recs[:2])
 	rate := *beyond[0].Rate
@@ -52,7 +52,7 @@ func tables(t *testing.T) map[string]*Table {
 	rate.Peak = &peak
 	beyond[0].Rate = &rate
 	floor := slices.Clone(recs[:2])
-	floor[0].Floor = &results.Floor{Seconds: floor[0].Stats.Median / 4, Bound: "exchange", Share: 0.25}
+	floor[0].Floor = &record.Floor{Seconds: floor[0].Stats.Median / 4, Bound: "exchange", Share: 0.25}
 	out := map[string]*Table{"special": special()}
 	for _, c := range []struct {
 		name string
@@ -169,7 +169,7 @@ func TestJSONL(t *testing.T) {
 	if len(lines) != len(recs) {
 		t.Fatalf("%d lines of %d records", len(lines), len(recs))
 	}
-	var back results.Record
+	var back record.Record
 	if err := json.Unmarshal([]byte(lines[3]), &back); err != nil || back.Key() != recs[3].Key() {
 		t.Errorf("%v, %s", err, back.Key())
 	}
@@ -183,7 +183,7 @@ func TestOrderOfRecordsDoesNotMatter(t *testing.T) {
 	stats := *old.Stats
 	stats.Median *= 100
 	old.Stats, old.Time = &stats, old.Time.Add(-time.Hour)
-	write := func(recs []results.Record) string {
+	write := func(recs []record.Record) string {
 		table, err := Records(recs, "naive")
 		if err != nil {
 			t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/train"
 )
 
@@ -117,7 +117,7 @@ func (b *beside) time(runs int) (time.Duration, error) {
 
 // record summarises the pairs since the latest record; nil: there are none. reading is an
 // iteration's share of the time to read the loss.
-func (b *beside) record(reading time.Duration) *results.Beside {
+func (b *beside) record(reading time.Duration) *record.Beside {
 	if b == nil || len(b.pairs) == 0 {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (b *beside) record(reading time.Duration) *results.Beside {
 	}
 	b.before += len(b.pairs)
 	b.pairs, b.loaded = b.pairs[:0], false
-	return &results.Beside{
+	return &record.Beside{
 		Pairs: len(ratios), Ratio: median(ratios), Iteration: median(iterations), Pass: median(passes),
 		LeastIteration: slices.Min(iterations), LeastPass: slices.Min(passes),
 	}

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/train"
 	"rnnbench/train/data"
@@ -20,10 +20,10 @@ import (
 type Session struct {
 	Trainer    *train.Trainer
 	HeldOut    data.Source // nil: nothing is evaluated
-	Plan       results.TrainingPlan
-	Record     results.Record // the fields that all records share
-	Checkpoint string         // file; if it exists, the session continues from it
-	Emit       func(*results.Record) error
+	Plan       record.TrainingPlan
+	Record     record.Record // the fields that all records share
+	Checkpoint string        // file; if it exists, the session continues from it
+	Emit       func(*record.Record) error
 
 	// Recorded is the number of iterations at the newest record; 0: there is none. A process that was
 	// killed between a record and its checkpoint has left them. They are trained again, and not recorded.
@@ -34,7 +34,7 @@ type Session struct {
 	Over func() bool
 
 	// Reference says where each loss may lie, without a curve, if the plan compares losses.
-	Reference *results.Comparison
+	Reference *record.Comparison
 
 	evaluator *train.Evaluator
 	beside    *beside       // nil: the pass is not timed
@@ -204,7 +204,7 @@ func (s *Session) begin() error {
 }
 
 // HeldOut is the number of sequences and of steps in held-out minibatches.
-func HeldOut(t results.TrainingPlan, p rnn.Problem) (batch, steps int) {
+func HeldOut(t record.TrainingPlan, p rnn.Problem) (batch, steps int) {
 	if t.HeldBatch == 0 {
 		return p.Batch, p.Steps
 	}
@@ -241,12 +241,12 @@ func (s *Session) report() error {
 	iterations := max(1, now.iterations-s.last.iterations)
 	r := s.Record
 	r.Time = time.Now().UTC().Truncate(time.Millisecond)
-	r.Training = &results.Training{
+	r.Training = &record.Training{
 		Iterations: now.iterations, Wall: now.took.Seconds(), Frames: int64(now.iterations) * int64(r.Point.Batch) * int64(r.Point.Steps),
 		Loss: loss, MeanLoss: s.read.sum / float64(s.read.n), MeanOf: s.read.n, Optimizer: s.Plan.Optimizer, Data: s.Plan.Data, Replicas: s.Plan.Replicas, Repeat: s.Plan.Repeat,
 	}
 	if s.Reference != nil {
-		r.Training.Comparison = &results.Comparison{Curve: s.curve, Loss: s.Reference.Loss, Width: s.Reference.Width}
+		r.Training.Comparison = &record.Comparison{Curve: s.curve, Loss: s.Reference.Loss, Width: s.Reference.Width}
 	}
 	r.Training.Beside = s.beside.record(s.read.took / time.Duration(iterations))
 	s.read = readings{}
@@ -256,14 +256,14 @@ func (s *Session) report() error {
 		if err != nil {
 			return err
 		}
-		r.Training.HeldOut = &results.Score{Loss: score.Loss, Top1: score.Top1, Top5: score.Top5, Top20: score.Top20}
+		r.Training.HeldOut = &record.Score{Loss: score.Loss, Top1: score.Top1, Top5: score.Top5, Top20: score.Top20}
 		s.loss = score.Loss
 	}
 	r.Training.Stop = s.Plan.Reached(r.Training)
 	each := (now.took - s.last.took).Seconds() / float64(iterations)
-	r.Samples = &results.Samples{Iters: []int{now.iterations - s.last.iterations}, Wall: []float64{each}, Device: []float64{}, Clock: []float64{}}
-	r.Stats = &results.Stats{N: 1, Min: each, Q1: each, Median: each, Q3: each, Max: each, Mean: each, Level: 0.95, Stop: "max_rounds"}
-	r.Rate = &results.Rate{Flops: float64(r.Work.Flops) / each, Bytes: float64(r.Work.Bytes) / each}
+	r.Samples = &record.Samples{Iters: []int{now.iterations - s.last.iterations}, Wall: []float64{each}, Device: []float64{}, Clock: []float64{}}
+	r.Stats = &record.Stats{N: 1, Min: each, Q1: each, Median: each, Q3: each, Max: each, Mean: each, Level: 0.95, Stop: "max_rounds"}
+	r.Rate = &record.Rate{Flops: float64(r.Work.Flops) / each, Bytes: float64(r.Work.Bytes) / each}
 	s.last = now
 	if now.iterations > s.Recorded || s.Reference != nil || r.Training.Stop != "" { // the limits may have changed since
 		if err := s.Emit(&r); err != nil {

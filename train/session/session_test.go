@@ -9,7 +9,7 @@ import (
 
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/train"
@@ -17,7 +17,7 @@ import (
 )
 
 // newSession is a network that learns to echo, and the records that its session emits.
-func newSession(t *testing.T, p results.TrainingPlan, held bool) (*Session, *[]results.Record) {
+func newSession(t *testing.T, p record.TrainingPlan, held bool) (*Session, *[]record.Record) {
 	t.Helper()
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
@@ -41,8 +41,8 @@ func newSession(t *testing.T, p results.TrainingPlan, held bool) (*Session, *[]r
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tr.Close() })
-	var recs []results.Record
-	s := &Session{Trainer: tr, Plan: p, Checkpoint: filepath.Join(t.TempDir(), "c.npz"), Emit: func(r *results.Record) error {
+	var recs []record.Record
+	s := &Session{Trainer: tr, Plan: p, Checkpoint: filepath.Join(t.TempDir(), "c.npz"), Emit: func(r *record.Record) error {
 		recs = append(recs, *r)
 		return nil
 	}}
@@ -56,7 +56,7 @@ func newSession(t *testing.T, p results.TrainingPlan, held bool) (*Session, *[]r
 // TestRecordsOfTraining: records come after every Every iterations, and at the end. Each has the frames of
 // all iterations so far, and the time of an iteration since the record before.
 func TestRecordsOfTraining(t *testing.T) {
-	s, recs := newSession(t, results.TrainingPlan{Iterations: 7, Every: 3}, false)
+	s, recs := newSession(t, record.TrainingPlan{Iterations: 7, Every: 3}, false)
 	if err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestRecordsOfTraining(t *testing.T) {
 	if len(*recs) != len(want) {
 		t.Fatalf("%d records, want %d", len(*recs), len(want))
 	}
-	before := results.Training{}
+	before := record.Training{}
 	for i, r := range *recs {
 		tr := r.Training
 		if tr.Iterations != want[i] || tr.Frames != int64(want[i]*2*5) || (tr.Stop == "iterations") != (i == 2) {
@@ -83,7 +83,7 @@ func TestRecordsOfTraining(t *testing.T) {
 // minibatch.
 func TestStopsByHeldOutLoss(t *testing.T) {
 	const limit = 0.8
-	s, recs := newSession(t, results.TrainingPlan{Iterations: 400, Every: 1, Batches: 4, Loss: limit}, true)
+	s, recs := newSession(t, record.TrainingPlan{Iterations: 400, Every: 1, Batches: 4, Loss: limit}, true)
 	if err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestStopsByHeldOutLoss(t *testing.T) {
 
 // TestOverRecords: when its time is over, a session writes a record and says so.
 func TestOverRecords(t *testing.T) {
-	s, recs := newSession(t, results.TrainingPlan{Iterations: 100, Every: 50}, false)
+	s, recs := newSession(t, record.TrainingPlan{Iterations: 100, Every: 50}, false)
 	s.Over = func() bool { return s.Trainer.Iterations() >= 4 }
 	if err := s.Run(context.Background()); !errors.Is(err, ErrOver) || len(*recs) != 1 || (*recs)[0].Training.Iterations != 4 {
 		t.Errorf("%v, records %v", err, *recs)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/train/training"
 	"rnnbench/tuner"
 )
@@ -83,7 +83,7 @@ func TestEvenShares(t *testing.T) {
 		}
 		for i, n := range list {
 			last := n.Latest(recs)
-			if last == nil || last.Status != results.OK {
+			if last == nil || last.Status != record.OK {
 				t.Fatalf("%s has no share: %+v", n.Spec.Label, last)
 			}
 			if got := last.Training.Iterations - before[i]; got < 40 || got > 50 {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestCompared: a training that is compared with double precision records the loss of each
@@ -26,7 +26,7 @@ func TestCompared(t *testing.T) {
 	}
 	for _, r := range recs {
 		apart := r.Training.Apart()
-		if r.Status != results.OK || len(apart) != 12 || !(slices.Max(apart) < 1) {
+		if r.Status != record.OK || len(apart) != 12 || !(slices.Max(apart) < 1) {
 			t.Fatalf("%s is %s, apart by %v", r.Impl.Label, r.Status, apart)
 		}
 		if c := r.Training.Comparison; c.Curve[11] != r.Training.Loss || !slices.Equal(c.Loss, recs[0].Training.Comparison.Loss) {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"rnnbench/device"
-	"rnnbench/results"
-	"rnnbench/results/around"
+	"rnnbench/record"
+	"rnnbench/record/around"
 	"rnnbench/rnn"
 	"rnnbench/rnn/schedule"
 	"rnnbench/train"
@@ -26,12 +26,12 @@ import (
 // A Job says what is trained, and where.
 type Job struct {
 	Device   device.Device
-	LayOut   func(results.Point, grid.Spec) (*tuner.Layout, error)
+	LayOut   func(record.Point, grid.Spec) (*tuner.Layout, error)
 	Networks []plan.Network
 	Seed     uint64
-	Run      *results.Run     // takes records; its folder takes checkpoints
-	Before   []results.Record // what the run has already
-	Tell     func(*results.Record)
+	Run      *record.Run     // takes records; its folder takes checkpoints
+	Before   []record.Record // what the run has already
+	Tell     func(*record.Record)
 	Replicas func(n int) (Replicas, error) // starts processes that train together; nil: replicas are not possible
 	Around   *around.Reader                // of the counters that tell what disturbed a training; nil: none
 
@@ -40,10 +40,10 @@ type Job struct {
 	Budget time.Duration
 	Now    func() time.Time // tells how much of the budget is left; nil: time.Now
 
-	bands map[string]*results.Comparison // computed so far, by problem, optimiser and task
+	bands map[string]*record.Comparison // computed so far, by problem, optimiser and task
 
 	// Last has the newest record of each network that has one, after Do.
-	Last []results.Record
+	Last []record.Record
 }
 
 // Replicas are devices that train together.
@@ -63,7 +63,7 @@ func (j *Job) Do(ctx context.Context) error {
 	start := j.Now()
 	spent := false
 	for i, n := range j.Networks {
-		checkpoint := results.Checkpoint(j.Run.Dir(), n.Number)
+		checkpoint := record.Checkpoint(j.Run.Dir(), n.Number)
 		last := n.Latest(j.Before)
 		if !n.Finished(last) {
 			over, err := j.trainOne(ctx, n, checkpoint, j.share(start, i), &last)
@@ -81,7 +81,7 @@ func (j *Job) Do(ctx context.Context) error {
 	return nil
 }
 
-func (j *Job) keep(last *results.Record) {
+func (j *Job) keep(last *record.Record) {
 	if last != nil {
 		j.Last = append(j.Last, *last)
 	}
@@ -103,7 +103,7 @@ func (j *Job) share(start time.Time, i int) time.Duration {
 
 // trainOne trains a network, and reports whether its share of the budget ended first. A network
 // that is declined or fails becomes a record; an error ends the run.
-func (j *Job) trainOne(ctx context.Context, n plan.Network, checkpoint string, share time.Duration, last **results.Record) (over bool, err error) {
+func (j *Job) trainOne(ctx context.Context, n plan.Network, checkpoint string, share time.Duration, last **record.Record) (over bool, err error) {
 	start := j.Now()
 	l, err := j.LayOut(n.Point, n.Spec)
 	if err != nil {
@@ -111,9 +111,9 @@ func (j *Job) trainOne(ctx context.Context, n plan.Network, checkpoint string, s
 	}
 	r := j.record(l, n)
 	var since *around.Counters // read before what the next record is of
-	emit := func(r *results.Record) error {
-		if *last = r; r.Status == results.OK {
-			r.Disturb(j.Around.Since(since, results.OnGPU(r.Device)))
+	emit := func(r *record.Record) error {
+		if *last = r; r.Status == record.OK {
+			r.Disturb(j.Around.Since(since, record.OnGPU(r.Device)))
 			since = j.Around.Read()
 		}
 		if j.Tell != nil {
@@ -122,7 +122,7 @@ func (j *Job) trainOne(ctx context.Context, n plan.Network, checkpoint string, s
 		return j.Run.Append(r)
 	}
 	if l.Reason != "" {
-		return false, emit(declined(r, results.Skipped, l.Code, l.Reason))
+		return false, emit(declined(r, record.Skipped, l.Code, l.Reason))
 	}
 	replicas, err := j.replicas(n.Training.Replicas)
 	if err == nil {
@@ -148,22 +148,22 @@ func (j *Job) trainOne(ctx context.Context, n plan.Network, checkpoint string, s
 	case err == nil || errors.Is(err, context.Canceled) || ctx.Err() != nil:
 		return false, err
 	case errors.Is(err, schedule.ErrUnsupported):
-		return false, emit(declined(r, results.Skipped, tuner.ReasonOf(err, results.ReasonShape), err.Error()))
+		return false, emit(declined(r, record.Skipped, tuner.ReasonOf(err, record.ReasonShape), err.Error()))
 	case errors.Is(err, device.ErrStart): // such as a replica without a GPU
-		return false, emit(declined(r, results.Skipped, results.ReasonDevice, err.Error()))
+		return false, emit(declined(r, record.Skipped, record.ReasonDevice, err.Error()))
 	case errors.Is(err, device.ErrHang):
-		return false, emit(declined(r, results.Failed, results.ReasonHang, err.Error()))
+		return false, emit(declined(r, record.Failed, record.ReasonHang, err.Error()))
 	case errors.Is(err, device.ErrFault):
-		return false, emit(declined(r, results.Failed, results.ReasonCUDA, err.Error()))
+		return false, emit(declined(r, record.Failed, record.ReasonCUDA, err.Error()))
 	case errors.Is(err, device.ErrMemory):
-		return false, emit(declined(r, results.Failed, results.ReasonOOM, err.Error()))
+		return false, emit(declined(r, record.Failed, record.ReasonOOM, err.Error()))
 	}
-	return false, emit(declined(r, results.Failed, results.ReasonError, err.Error()))
+	return false, emit(declined(r, record.Failed, record.ReasonError, err.Error()))
 }
 
 // recorded is the number of iterations of network n at its newest record among recs that is no failure.
-func recorded(n plan.Network, recs []results.Record) int {
-	last := n.Latest(slices.DeleteFunc(slices.Clone(recs), func(r results.Record) bool { return r.Status != results.OK }))
+func recorded(n plan.Network, recs []record.Record) int {
+	last := n.Latest(slices.DeleteFunc(slices.Clone(recs), func(r record.Record) bool { return r.Status != record.OK }))
 	if last == nil {
 		return 0
 	}
@@ -171,13 +171,13 @@ func recorded(n plan.Network, recs []results.Record) int {
 }
 
 // record holds the fields that all records of a network share.
-func (j *Job) record(l *tuner.Layout, n plan.Network) results.Record {
-	r := results.Record{
-		Point: l.Point, Device: j.Device.Info().Key, Status: results.OK, Warnings: []string{},
-		Impl:     results.Impl{Name: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: l.Spec.Choice},
-		Mode:     results.Mode{Order: "sequential", Cache: "hot", Timer: "wall", Data: "normal", Seed: j.seed(n), Graph: l.DeviceKnobs["graph"] != 0},
-		Work:     results.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
-		Training: &results.Training{Data: n.Training.Data, Optimizer: n.Training.Optimizer, Replicas: n.Training.Replicas, Repeat: n.Training.Repeat},
+func (j *Job) record(l *tuner.Layout, n plan.Network) record.Record {
+	r := record.Record{
+		Point: l.Point, Device: j.Device.Info().Key, Status: record.OK, Warnings: []string{},
+		Impl:     record.Impl{Name: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: l.Spec.Choice},
+		Mode:     record.Mode{Order: "sequential", Cache: "hot", Timer: "wall", Data: "normal", Seed: j.seed(n), Graph: l.DeviceKnobs["graph"] != 0},
+		Work:     record.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
+		Training: &record.Training{Data: n.Training.Data, Optimizer: n.Training.Optimizer, Replicas: n.Training.Replicas, Repeat: n.Training.Repeat},
 	}
 	if l.Schedule != nil {
 		r.Work.Executed, r.Work.Bytes, r.Work.Ops = l.Schedule.FLOPs(), l.Schedule.Traffic(), len(l.Schedule.Nodes)
@@ -189,7 +189,7 @@ func (j *Job) record(l *tuner.Layout, n plan.Network) results.Record {
 func (j *Job) seed(n plan.Network) uint64 { return j.Seed + uint64(n.Training.Repeat) }
 
 // declined is the record of a network that was not trained, or not to the end.
-func declined(r results.Record, status results.Status, code, reason string) *results.Record {
+func declined(r record.Record, status record.Status, code, reason string) *record.Record {
 	r.Status, r.ReasonCode, r.Reason, r.Warnings = status, &code, &reason, []string{}
 	r.Time = time.Now().UTC().Truncate(time.Millisecond)
 	return &r
@@ -207,7 +207,7 @@ func (j *Job) replicas(n int) (Replicas, error) {
 }
 
 // session sets a network up. The caller closes its trainer.
-func (j *Job) session(n plan.Network, l *tuner.Layout, r results.Record, replicas []device.Device) (*session.Session, error) {
+func (j *Job) session(n plan.Network, l *tuner.Layout, r record.Record, replicas []device.Device) (*session.Session, error) {
 	o, err := train.ParseOptimizer(n.Training.Optimizer, l.Problem.Precision)
 	if err != nil {
 		return nil, err
@@ -241,7 +241,7 @@ func (j *Job) session(n plan.Network, l *tuner.Layout, r results.Record, replica
 }
 
 // reference trains in double precision, once for all techniques.
-func (j *Job) reference(n plan.Network, p rnn.Problem, o train.Optimizer) (*results.Comparison, error) {
+func (j *Job) reference(n plan.Network, p rnn.Problem, o train.Optimizer) (*record.Comparison, error) {
 	key := fmt.Sprint(p, o, n.Training.Data, n.Training.Repeat)
 	if known := j.bands[key]; known != nil {
 		return known, nil
@@ -251,9 +251,9 @@ func (j *Job) reference(n plan.Network, p rnn.Problem, o train.Optimizer) (*resu
 		return nil, err
 	}
 	if j.bands == nil {
-		j.bands = map[string]*results.Comparison{}
+		j.bands = map[string]*record.Comparison{}
 	}
-	j.bands[key] = &results.Comparison{Loss: band.Middle, Width: band.Width}
+	j.bands[key] = &record.Comparison{Loss: band.Middle, Width: band.Width}
 	return j.bands[key], nil
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/train/training"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
@@ -22,10 +22,10 @@ import (
 
 // networks learn to copy for so many iterations, one by each technique.
 func networks(iterations int, names ...string) []plan.Network {
-	p := results.Point{Cell: "gru", Pass: "train", Hidden: 9, Input: 5, OneHot: true, Output: 4, Batch: 4, Steps: 8, Layers: 1, Precision: "fp32"}
+	p := record.Point{Cell: "gru", Pass: "train", Hidden: 9, Input: 5, OneHot: true, Output: 4, Batch: 4, Steps: 8, Layers: 1, Precision: "fp32"}
 	var list []plan.Network
 	for i, n := range names {
-		list = append(list, plan.Network{Number: i + 1, Point: p, Spec: grid.Spec{Name: n, Label: n}, Training: results.TrainingPlan{
+		list = append(list, plan.Network{Number: i + 1, Point: p, Spec: grid.Spec{Name: n, Label: n}, Training: record.TrainingPlan{
 			Data: "copy:delay=2:length=2:symbols=3", Optimizer: "sgd:lr=0.5", Iterations: iterations, Every: 10, Batches: 1,
 		}})
 	}
@@ -40,13 +40,13 @@ func newJob(t *testing.T, dir string, list []plan.Network) *training.Job {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	j := &training.Job{Device: d, Networks: list, Seed: 1, LayOut: func(p results.Point, s grid.Spec) (*tuner.Layout, error) {
+	j := &training.Job{Device: d, Networks: list, Seed: 1, LayOut: func(p record.Point, s grid.Spec) (*tuner.Layout, error) {
 		return tuner.LayOut(d, impl.All(), p, s)
 	}}
 	if dir == "" {
-		j.Run, err = results.Create(t.TempDir(), results.Manifest{})
-	} else if _, j.Before, _, err = results.Read(dir); err == nil {
-		j.Run, err = results.Resume(dir)
+		j.Run, err = record.Create(t.TempDir(), record.Manifest{})
+	} else if _, j.Before, _, err = record.Read(dir); err == nil {
+		j.Run, err = record.Resume(dir)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -55,12 +55,12 @@ func newJob(t *testing.T, dir string, list []plan.Network) *training.Job {
 }
 
 // read closes a job's run and reads its records.
-func read(t *testing.T, j *training.Job) []results.Record {
+func read(t *testing.T, j *training.Job) []record.Record {
 	t.Helper()
 	if err := j.Run.Finish(0); err != nil {
 		t.Fatal(err)
 	}
-	_, recs, _, err := results.Read(j.Run.Dir())
+	_, recs, _, err := record.Read(j.Run.Dir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,14 +107,14 @@ func TestDeclines(t *testing.T) {
 	}
 	recs := read(t, j)
 	for i, want := range []struct {
-		status results.Status
+		status record.Status
 		words  string
-	}{{results.Failed, "4 classes here, but"}, {results.OK, ""}, {results.Skipped, "scan"}, {results.Skipped, "tf32"}} {
+	}{{record.Failed, "4 classes here, but"}, {record.OK, ""}, {record.Skipped, "scan"}, {record.Skipped, "tf32"}} {
 		last := list[i].Latest(recs)
 		if last == nil || last.Status != want.status || want.words != "" && !strings.Contains(*last.Reason, want.words) {
 			t.Errorf("%s: %+v, want %v: %s", list[i].Spec.Label, last, want.status, want.words)
 		}
-		if last != nil && list[i].Finished(last) != (want.status != results.Failed) {
+		if last != nil && list[i].Finished(last) != (want.status != record.Failed) {
 			t.Errorf("%s: finished is %t", list[i].Spec.Label, list[i].Finished(last))
 		}
 	}
@@ -123,7 +123,7 @@ func TestDeclines(t *testing.T) {
 // TestMeanLoss: a record has the mean of the losses of the minibatches since the previous record, also
 // where not all of them are read.
 func TestMeanLoss(t *testing.T) {
-	losses := func(every int) []results.Record {
+	losses := func(every int) []record.Record {
 		list := networks(80, "naive")
 		list[0].Training.Every, list[0].Training.Batches = every, 0
 		j := newJob(t, "", list)
@@ -159,7 +159,7 @@ func TestRepeats(t *testing.T) {
 		if err := j.Do(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range results.Trainings(read(t, j)) {
+		for _, r := range record.Trainings(read(t, j)) {
 			if r.Mode.Seed != seed+uint64(r.Training.Repeat) {
 				t.Errorf("repeat %d of seed %d has seed %d", r.Training.Repeat, seed, r.Mode.Seed)
 			}
@@ -180,7 +180,7 @@ func TestRepeats(t *testing.T) {
 func TestStops(t *testing.T) {
 	j := newJob(t, "", networks(10_000_000, "naive"))
 	ctx, cancel := context.WithCancel(t.Context())
-	j.Tell = func(*results.Record) { cancel() }
+	j.Tell = func(*record.Record) { cancel() }
 	if err := j.Do(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
@@ -195,7 +195,7 @@ func TestKilled(t *testing.T) {
 	list := networks(50, "persistent")
 	whole := newJob(t, "", list)
 	before, between := filepath.Join(t.TempDir(), "left"), filepath.Join(t.TempDir(), "left")
-	whole.Tell = func(r *results.Record) { // which is not on file yet
+	whole.Tell = func(r *record.Record) { // which is not on file yet
 		if left := map[int]string{30: before, 40: between}[r.Training.Iterations]; left != "" {
 			if err := os.CopyFS(left, os.DirFS(whole.Run.Dir())); err != nil {
 				t.Error(err)
@@ -205,11 +205,11 @@ func TestKilled(t *testing.T) {
 	if err := whole.Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	second, err := os.ReadFile(results.Checkpoint(before, 1))
+	second, err := os.ReadFile(record.Checkpoint(before, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(results.Checkpoint(between, 1), second, 0o666); err != nil {
+	if err := os.WriteFile(record.Checkpoint(between, 1), second, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	want := read(t, whole)

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner"
@@ -36,21 +36,21 @@ type Oracle struct {
 
 	Read      func() (*wisdom.Book, error) // the wisdom, read once
 	Cache     string                       // "hot" or "cold": only such entries count
-	Objective string                       // "" for time, or results.OfEnergy: only such entries count
+	Objective string                       // "" for time, or record.OfEnergy: only such entries count
 	Tool      string                       // version of the program; entries of others are stale
 	Libraries map[string]string            // versions of the device's libraries, likewise
 
 	// Race measures specs at a point briefly, and keeps the result as wisdom. It returns the
 	// seconds of a run of each spec; 0: not measured. If Race is nil, predictions decide.
-	Race func(results.Point, []grid.Spec) []float64
+	Race func(record.Point, []grid.Spec) []float64
 
-	book  *wisdom.Book                // nil: not read yet
-	known map[results.Point]grid.Spec // answers so far, without their labels
+	book  *wisdom.Book               // nil: not read yet
+	known map[record.Point]grid.Spec // answers so far, without their labels
 }
 
 // Decide replaces auto by the technique and settings chosen at p. It returns other specs unchanged.
 // Errors are mistakes of the user or a broken device.
-func (o *Oracle) Decide(p results.Point, s grid.Spec) (grid.Spec, error) {
+func (o *Oracle) Decide(p record.Point, s grid.Spec) (grid.Spec, error) {
 	if s.Name != Name || s.Choice != nil {
 		return s, nil
 	}
@@ -64,7 +64,7 @@ func (o *Oracle) Decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 			return s, err
 		}
 		if o.known == nil {
-			o.known = map[results.Point]grid.Spec{}
+			o.known = map[record.Point]grid.Spec{}
 		}
 		o.known[p] = found
 	}
@@ -73,7 +73,7 @@ func (o *Oracle) Decide(p results.Point, s grid.Spec) (grid.Spec, error) {
 }
 
 // decide is Decide for a point that was not decided before.
-func (o *Oracle) decide(p results.Point) (grid.Spec, error) {
+func (o *Oracle) decide(p record.Point) (grid.Spec, error) {
 	if o.book == nil {
 		var err error
 		if o.book, err = o.Read(); err != nil {
@@ -84,7 +84,7 @@ func (o *Oracle) decide(p results.Point) (grid.Spec, error) {
 	if err != nil || s.Choice != nil {
 		return s, err
 	}
-	if o.Objective == results.OfEnergy {
+	if o.Objective == record.OfEnergy {
 		remarks += "; nothing near this point is tuned for energy, so this choice is by time"
 	}
 	all, declined, err := o.predict(p)
@@ -98,13 +98,13 @@ func (o *Oracle) decide(p results.Point) (grid.Spec, error) {
 }
 
 // choose completes a spec with the reason for its choice.
-func (o *Oracle) choose(p results.Point, s grid.Spec, c results.Choice) grid.Spec {
+func (o *Oracle) choose(p record.Point, s grid.Spec, c record.Choice) grid.Spec {
 	c.By, c.Impl, c.Objective = Name, o.spell(p, s), o.Objective
 	s.Choice = &c
 	return s
 }
 
-func (o *Oracle) spell(p results.Point, s grid.Spec) string {
+func (o *Oracle) spell(p record.Point, s grid.Spec) string {
 	return tuner.Spell(o.Techniques, o.Device.Vocabulary(), o.Info.Name != "cpu", s.Name, s.Knobs, p)
 }
 
@@ -118,7 +118,7 @@ func (o *Oracle) lookup(name string) rnn.Technique {
 }
 
 // accepted lays s out at p. Its Reason says why it cannot run.
-func (o *Oracle) accepted(p results.Point, s grid.Spec) (*tuner.Layout, error) {
+func (o *Oracle) accepted(p record.Point, s grid.Spec) (*tuner.Layout, error) {
 	l, err := tuner.Adapt(o.Device, o.Techniques, p, s, o.Limit)
 	if err == nil {
 		l.Fit(o.Limit)

@@ -14,7 +14,7 @@ import (
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cuda"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
@@ -23,8 +23,8 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-func point(cell string, hidden, batch, steps int, precision string) results.Point {
-	return results.Point{Cell: cell, Pass: "forward", Hidden: hidden, Input: hidden, Batch: batch, Steps: steps, Layers: 1, Precision: precision}
+func point(cell string, hidden, batch, steps int, precision string) record.Point {
+	return record.Point{Cell: cell, Pass: "forward", Hidden: hidden, Input: hidden, Batch: batch, Steps: steps, Layers: 1, Precision: precision}
 }
 
 // oracle decides for d, without wisdom.
@@ -49,7 +49,7 @@ func TestPredicted(t *testing.T) {
 	d := h200(t)
 	o := oracle(d)
 	for _, c := range []struct {
-		point results.Point
+		point record.Point
 		want  string
 	}{
 		{point("rnn-relu", 96, 70, 100, "fp32"), "persistent:graph=1"}, // launched step by step, products took 124 times as long
@@ -97,7 +97,7 @@ func TestPredictedOnCPU(t *testing.T) {
 	train := point("gru", 40, 3, 6, "bf16")
 	train.Pass, train.Layers = "train", 2
 	for _, c := range []struct {
-		point results.Point
+		point record.Point
 		want  string // "": any
 	}{
 		{point("lstm", 34, 2, 18, "fp32"), ""},
@@ -181,7 +181,7 @@ func TestRace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.toml")
 	o := oracle(clairvoyant{Device: d, seconds: func(*schedule.Schedule) float64 { return 1 }})
 	raced := 0
-	o.Race = func(p results.Point, specs []grid.Spec) []float64 {
+	o.Race = func(p record.Point, specs []grid.Spec) []float64 {
 		raced = len(specs)
 		return o.Measure(context.Background(), path, p, specs)
 	}
@@ -202,7 +202,7 @@ func TestRace(t *testing.T) {
 	if s, err := next.Decide(p, grid.Spec{Name: auto.Name}); err != nil || s.Choice.Match != auto.Predicted {
 		t.Errorf("at another point: %+v, %v", s.Choice, err)
 	}
-	o.Race = func(_ results.Point, specs []grid.Spec) []float64 { return make([]float64, len(specs)) }
+	o.Race = func(_ record.Point, specs []grid.Spec) []float64 { return make([]float64, len(specs)) }
 	if s, err := o.Decide(p, grid.Spec{Name: auto.Name}); err != nil || s.Choice.Match != auto.Predicted {
 		t.Errorf("of a race that nobody ended: %+v, %v", s.Choice, err)
 	}
@@ -223,7 +223,7 @@ func TestUsual(t *testing.T) {
 // TestTell: each ground of choices is mentioned once.
 func TestTell(t *testing.T) {
 	of := func(name, match, why string) grid.Spec {
-		return grid.Spec{Name: name, Choice: &results.Choice{Match: match, Why: why}}
+		return grid.Spec{Name: name, Choice: &record.Choice{Match: match, Why: why}}
 	}
 	notes, warnings := auto.Tell([]grid.Spec{
 		{Name: "naive"}, of("scan", wisdom.Exact, "the fastest"), of("scan", wisdom.Nearest, "the fastest; stale: driver 1, now 2"),

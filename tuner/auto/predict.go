@@ -8,7 +8,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -30,7 +30,7 @@ var dominated = []string{"naive"}
 // furtherSettings lists settings of a technique that are predicted besides its defaults. In training, a
 // persistent layer's weight gradients can run beside the layers below. On an H200 that saved 0.4 to
 // 12 % in ten measurements.
-func furtherSettings(technique string, p results.Point) (all []knob.Params) {
+func furtherSettings(technique string, p record.Point) (all []knob.Params) {
 	if technique == "persistent" && p.Pass == rnn.Train.String() && p.Streams == 0 {
 		all = append(all, knob.Params{"streams": 2, "inputbatch": p.Steps})
 	}
@@ -42,7 +42,7 @@ var forms = []string{"graph"}
 
 // predict lists the contenders that can run at p, the fastest predicted first. It is empty where the
 // device has no model. declined says which techniques cannot run, and why.
-func (o *Oracle) predict(p results.Point) (all []contender, declined string, err error) {
+func (o *Oracle) predict(p record.Point) (all []contender, declined string, err error) {
 	model, ok := o.Device.(device.Predictor)
 	if !ok {
 		return nil, "", nil
@@ -111,7 +111,7 @@ func (o *Oracle) predictForms(model device.Predictor, l *tuner.Layout) (all []co
 
 // cheapest picks the first of all that can run. If the model cannot tell it from the next ones, they
 // race.
-func (o *Oracle) cheapest(p results.Point, all []contender, remarks string) (grid.Spec, error) {
+func (o *Oracle) cheapest(p record.Point, all []contender, remarks string) (grid.Spec, error) {
 	for len(all) > 0 {
 		l, err := o.accepted(p, all[0].spec)
 		if err != nil {
@@ -130,8 +130,8 @@ func (o *Oracle) cheapest(p results.Point, all []contender, remarks string) (gri
 		return s, nil
 	}
 	best := all[0]
-	x := &results.Expected{Seconds: best.seconds, Error: best.error}
-	c := results.Choice{Match: Predicted, Expected: x, Why: "predicted to take " + quantity.SI(best.seconds, "s")}
+	x := &record.Expected{Seconds: best.seconds, Error: best.error}
+	c := record.Choice{Match: Predicted, Expected: x, Why: "predicted to take " + quantity.SI(best.seconds, "s")}
 	if i := rival(all); i > 0 {
 		x.RunnerUp, x.Margin = o.spell(p, all[i].spec), all[i].seconds/best.seconds-1
 		c.Why += fmt.Sprintf("; %s would take %s", x.RunnerUp, quantity.SI(all[i].seconds, "s"))

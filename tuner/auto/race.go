@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -19,7 +19,7 @@ const mostRacing = 4
 
 // race measures the contenders that the model cannot tell from the best. all is sorted by predicted
 // time. ok is false if there is nothing to race or nothing could be measured.
-func (o *Oracle) race(p results.Point, all []contender, remarks string) (s grid.Spec, ok bool) {
+func (o *Oracle) race(p record.Point, all []contender, remarks string) (s grid.Spec, ok bool) {
 	if o.Race == nil {
 		return s, false
 	}
@@ -46,8 +46,8 @@ func (o *Oracle) race(p results.Point, all []contender, remarks string) (s grid.
 	if first < 0 {
 		return s, false
 	}
-	x := &results.Expected{Seconds: all[first].seconds, Error: all[first].error}
-	c := results.Choice{Match: Raced, Expected: x, Why: fmt.Sprintf("the fastest of %d in a short race", len(specs))}
+	x := &record.Expected{Seconds: all[first].seconds, Error: all[first].error}
+	c := record.Choice{Match: Raced, Expected: x, Why: fmt.Sprintf("the fastest of %d in a short race", len(specs))}
 	if second >= 0 {
 		x.RunnerUp, x.Margin = o.spell(p, specs[second]), times[second]/times[first]-1
 		c.Why += fmt.Sprintf("; %s was %s slower", x.RunnerUp, quantity.Percent(x.Margin))
@@ -67,20 +67,20 @@ const (
 
 // Measure races specs at p, and keeps the winner in the book at path, unless that is "". It returns
 // the seconds of a run of each spec; 0: not measured.
-func (o *Oracle) Measure(ctx context.Context, path string, p results.Point, specs []grid.Spec) []float64 {
+func (o *Oracle) Measure(ctx context.Context, path string, p record.Point, specs []grid.Spec) []float64 {
 	settings := config.Default()
 	settings.Rounds, settings.MaxRounds, settings.Warmup, settings.MinTime, settings.MinIters = raceRounds, raceRounds, raceWarmup, raceSample, 1
 	settings.PointTimeout, settings.Verify, settings.Cache = raceTimeout, false, o.Cache
 	times := make([]float64, len(specs))
 	first := -1
-	var winner results.Record
+	var winner record.Record
 	named := make([]grid.Spec, len(specs))
 	for i, s := range specs {
 		s.Label = fmt.Sprintf("contender %d", i+1)
 		named[i] = s
 	}
 	sweep := tuner.Sweep{Device: o.Device, Techniques: o.Techniques, Settings: settings, MaxMemory: o.Limit}
-	sweep.Emit = func(r *results.Record) error {
+	sweep.Emit = func(r *record.Record) error {
 		i := slices.IndexFunc(named, func(s grid.Spec) bool { return s.Label == r.Impl.Label })
 		if times[i] = r.Seconds(); times[i] > 0 && (first < 0 || times[i] < times[first]) {
 			first, winner = i, *r

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/wisdom"
 )
@@ -37,7 +37,7 @@ func Tell(specs []grid.Spec) (notes, warnings []string) {
 			return true
 		})
 		match := c.Match
-		if c.Objective == results.OfEnergy && (match == wisdom.Exact || match == wisdom.Nearest) {
+		if c.Objective == record.OfEnergy && (match == wisdom.Exact || match == wisdom.Nearest) {
 			match = energy + match
 		}
 		count[match]++

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
@@ -15,7 +15,7 @@ import (
 
 // tuned is the choice of the nearest entry that can run at p. s.Choice is nil if there is none. Then
 // remarks says which entries were passed over, and why.
-func (o *Oracle) tuned(p results.Point) (s grid.Spec, remarks string, err error) {
+func (o *Oracle) tuned(p record.Point) (s grid.Spec, remarks string, err error) {
 	declined, strange := "", ""
 	for _, m := range o.book.LookupFor(o.Objective, o.Info.Key, o.Cache, p) {
 		if o.lookup(m.Impl) == nil {
@@ -38,7 +38,7 @@ func (o *Oracle) tuned(p results.Point) (s grid.Spec, remarks string, err error)
 			continue
 		}
 		s.Name, s.Knobs = m.Impl, l.Spec.Knobs
-		return o.choose(p, s, results.Choice{Match: m.Kind, Octaves: m.Distance, Why: o.why(m) + declined + strange}), "", nil
+		return o.choose(p, s, record.Choice{Match: m.Kind, Octaves: m.Distance, Why: o.why(m) + declined + strange}), "", nil
 	}
 	return s, declined + strange, nil
 }
@@ -96,7 +96,7 @@ func doublings(n float64) string {
 // why says in words what the choice of m rests on.
 func (o *Oracle) why(m wisdom.Match) string {
 	at, more := "the fastest", "was %.1f %% slower"
-	if m.Objective == results.OfEnergy {
+	if m.Objective == record.OfEnergy {
 		at, more = "the one with the least energy", "took %.1f %% more"
 	}
 	if m.Tried > 1 {

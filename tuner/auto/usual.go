@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/cell"
 	"rnnbench/tuner/grid"
 )
@@ -15,7 +15,7 @@ import (
 const fallback = "cudnnstyle"
 
 // usual chooses the first technique of Usual that can run, or the fastest of them in a race.
-func (o *Oracle) usual(p results.Point, remarks string) (grid.Spec, error) {
+func (o *Oracle) usual(p record.Point, remarks string) (grid.Spec, error) {
 	var can []contender
 	names := o.allowed(p)
 	if len(names) == 0 {
@@ -38,11 +38,11 @@ func (o *Oracle) usual(p results.Point, remarks string) (grid.Spec, error) {
 	if s, ok := o.race(p, can, remarks); ok {
 		return s, nil
 	}
-	return o.choose(p, can[0].spec, results.Choice{Match: Default, Why: "no tuned entry at or near this point" + remarks}), nil
+	return o.choose(p, can[0].spec, record.Choice{Match: Default, Why: "no tuned entry at or near this point" + remarks}), nil
 }
 
 // allowed lists the usual techniques that auto may choose, then all others if the fallback is not one of them.
-func (o *Oracle) allowed(p results.Point) []string {
+func (o *Oracle) allowed(p record.Point) []string {
 	names := Usual(o.Info.Key, p)
 	if !o.Allowed(fallback) {
 		for _, t := range o.Techniques {
@@ -57,7 +57,7 @@ func (o *Oracle) allowed(p results.Point) []string {
 // Usual lists the techniques that auto tries, in this order and with their defaults, where neither
 // wisdom nor a cost model covers p. They are mostly the fastest in recorded runs: scan for linear
 // recurrences, persistent for other layers. The device's key has no effect so far.
-func Usual(_ string, p results.Point) []string {
+func Usual(_ string, p record.Point) []string {
 	var names []string
 	if c := cell.Lookup(p.Cell); c != nil {
 		if c.Recurrent == 0 || c.Surrogate != nil {

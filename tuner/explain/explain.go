@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
@@ -16,37 +16,37 @@ import (
 
 // An Explanation describes a layout.
 type Explanation struct {
-	Point       results.Point `json:"point"`
-	Impl        string        `json:"impl"`
-	Label       string        `json:"label"`
-	Knobs       knob.Params   `json:"knobs"`
-	Declined    *string       `json:"declined"`
-	FLOPs       int64         `json:"flops"`
-	Executed    int64         `json:"flops_executed"`
-	Traffic     int64         `json:"bytes"`
-	Memory      int64         `json:"mem_bytes"`
-	Streams     int           `json:"streams"`
-	Operations  int           `json:"ops"`
-	Waits       int           `json:"waits"`
-	Prepared    int           `json:"prepare_ops"`
-	Kinds       []Kind        `json:"kinds"`
-	Critical    int64         `json:"critical_flops"`
-	Chain       int           `json:"critical_ops"`
-	Parallelism float64       `json:"parallelism"`
-	Peak        *float64      `json:"peak_flops_per_s"`
-	Copy        *float64      `json:"copy_bytes_per_s"`
-	AtPeak      *float64      `json:"at_peak_s"`
-	AtCopy      *float64      `json:"at_copy_s"`
+	Point       record.Point `json:"point"`
+	Impl        string       `json:"impl"`
+	Label       string       `json:"label"`
+	Knobs       knob.Params  `json:"knobs"`
+	Declined    *string      `json:"declined"`
+	FLOPs       int64        `json:"flops"`
+	Executed    int64        `json:"flops_executed"`
+	Traffic     int64        `json:"bytes"`
+	Memory      int64        `json:"mem_bytes"`
+	Streams     int          `json:"streams"`
+	Operations  int          `json:"ops"`
+	Waits       int          `json:"waits"`
+	Prepared    int          `json:"prepare_ops"`
+	Kinds       []Kind       `json:"kinds"`
+	Critical    int64        `json:"critical_flops"`
+	Chain       int          `json:"critical_ops"`
+	Parallelism float64      `json:"parallelism"`
+	Peak        *float64     `json:"peak_flops_per_s"`
+	Copy        *float64     `json:"copy_bytes_per_s"`
+	AtPeak      *float64     `json:"at_peak_s"`
+	AtCopy      *float64     `json:"at_copy_s"`
 
 	Interpreted []string `json:"interpreted"` // cells that the device has no compiled code for
 
-	Call     *Call              `json:"call"`    // null: a run is a whole sequence
-	Kernels  []results.Kernel   `json:"kernels"` // null: the device does not say
-	Choices  []Choice           `json:"choices"`
-	Expected *results.Predicted `json:"expected"` // time of a run's persistent kernels
-	Floor    *Floor             `json:"floor"`    // null: the machine is unknown, or no operation runs many steps
-	Passes   []Pass             `json:"passes"`
-	Measured *Measured          `json:"measured"` // null: it was not run
+	Call     *Call             `json:"call"`    // null: a run is a whole sequence
+	Kernels  []record.Kernel   `json:"kernels"` // null: the device does not say
+	Choices  []Choice          `json:"choices"`
+	Expected *record.Predicted `json:"expected"` // time of a run's persistent kernels
+	Floor    *Floor            `json:"floor"`    // null: the machine is unknown, or no operation runs many steps
+	Passes   []Pass            `json:"passes"`
+	Measured *Measured         `json:"measured"` // null: it was not run
 }
 
 // A Kind counts the operations of one kind.
@@ -91,7 +91,7 @@ func New(l *tuner.Layout, d device.Device, limits device.Limits) (*Explanation, 
 	e := &Explanation{Point: l.Point, Impl: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), FLOPs: l.Problem.FLOPs(), Kinds: []Kind{}, Choices: []Choice{}, Passes: []Pass{}, Interpreted: []string{}}
 	if l.Reason != "" {
 		e.Declined = &l.Reason
-		if l.Schedule != nil && l.Code == results.ReasonResource { // the device says what does not fit
+		if l.Schedule != nil && l.Code == record.ReasonResource { // the device says what does not fit
 			return e, e.choose(l, d)
 		}
 		return e, nil

@@ -13,7 +13,7 @@ import (
 	"rnnbench/impl"
 	"rnnbench/model"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/explain"
@@ -21,7 +21,7 @@ import (
 )
 
 // of explains a technique at a point on an H200. It also returns the tables as text.
-func of(t *testing.T, name string, p results.Point) (*explain.Explanation, string) {
+func of(t *testing.T, name string, p record.Point) (*explain.Explanation, string) {
 	t.Helper()
 	d, err := cuda.Machine("h200")
 	if err != nil {
@@ -52,7 +52,7 @@ func of(t *testing.T, name string, p results.Point) (*explain.Explanation, strin
 }
 
 func TestNew(t *testing.T) {
-	p := results.Point{Cell: "gru", Pass: "forward", Hidden: 256, Input: 256, Batch: 8, Steps: 20, Layers: 3, Precision: "fp32"}
+	p := record.Point{Cell: "gru", Pass: "forward", Hidden: 256, Input: 256, Batch: 8, Steps: 20, Layers: 3, Precision: "fp32"}
 	e, text := of(t, "persistent", p)
 	total := 0
 	for _, c := range e.Choices {
@@ -77,7 +77,7 @@ func TestNew(t *testing.T) {
 
 // TestCall: the explanation of calls says what the host moves, and that states stay on the device.
 func TestCall(t *testing.T) {
-	p := results.Point{Cell: "lstm", Pass: "forward", Hidden: 640, Input: 640, Batch: 16, Steps: 1, Calls: 4000, Layers: 2, Precision: "bf16"}
+	p := record.Point{Cell: "lstm", Pass: "forward", Hidden: 640, Input: 640, Batch: 16, Steps: 1, Calls: 4000, Layers: 2, Precision: "bf16"}
 	for _, name := range []string{"naive", "cudnnstyle", "persistent", "scc"} {
 		e, text := of(t, name, p)
 		want := explain.Call{Written: 40960, Read: 40960, Kept: 4 * 40960}
@@ -102,7 +102,7 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	p := results.Point{Cell: "lstm", Pass: "train", Hidden: 24, Input: 24, Batch: 2, Steps: 5, Layers: 1, Precision: "fp32"}
+	p := record.Point{Cell: "lstm", Pass: "train", Hidden: 24, Input: 24, Batch: 2, Steps: 5, Layers: 1, Precision: "fp32"}
 	for _, name := range []string{"naive", "persistent"} {
 		l, err := tuner.LayOut(d, impl.All(), p, grid.Spec{Name: name, Label: name})
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"rnnbench/impl"
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/tuner"
@@ -20,11 +20,11 @@ import (
 )
 
 // A Filter says whether a record is selected.
-type Filter func(*results.Record) (bool, error)
+type Filter func(*record.Record) (bool, error)
 
 // New makes a filter that selects records for which all conditions and the expression hold; "": no
 // expression. Conditions may also name cells and techniques that occur only in recs.
-func New(where []string, expression string, recs []results.Record) (Filter, error) {
+func New(where []string, expression string, recs []record.Record) (Filter, error) {
 	var filter *benchproc.Filter
 	if expression != "" {
 		var err error
@@ -32,9 +32,9 @@ func New(where []string, expression string, recs []results.Record) (Filter, erro
 			return nil, fmt.Errorf("--filter: %w", err)
 		}
 	}
-	var at *results.Record // the record that conditions are evaluated for
+	var at *record.Record // the record that conditions are evaluated for
 	v := vocabulary(recs)
-	v.Derive = func(p results.Point, _ grid.Spec, key string) (float64, error) {
+	v.Derive = func(p record.Point, _ grid.Spec, key string) (float64, error) {
 		switch key {
 		case "mem":
 			return float64(at.Work.Memory), nil
@@ -49,7 +49,7 @@ func New(where []string, expression string, recs []results.Record) (Filter, erro
 	if err != nil {
 		return nil, err
 	}
-	return func(r *results.Record) (bool, error) {
+	return func(r *record.Record) (bool, error) {
 		at = r
 		ok, err := g.Wants(r.Point, grid.Spec{Name: r.Impl.Name, Label: quantity.Label(r), Knobs: r.Impl.Knobs})
 		if err != nil || !ok || filter == nil {
@@ -64,8 +64,8 @@ func New(where []string, expression string, recs []results.Record) (Filter, erro
 }
 
 // Choose keeps the records that are selected.
-func (f Filter) Choose(recs []results.Record) ([]results.Record, error) {
-	var kept []results.Record
+func (f Filter) Choose(recs []record.Record) ([]record.Record, error) {
+	var kept []record.Record
 	for i := range recs {
 		ok, err := f(&recs[i])
 		if err != nil {
@@ -79,7 +79,7 @@ func (f Filter) Choose(recs []results.Record) ([]results.Record, error) {
 }
 
 // vocabulary is the words that conditions may use: the program's own, and those of recs.
-func vocabulary(recs []results.Record) grid.Vocabulary {
+func vocabulary(recs []record.Record) grid.Vocabulary {
 	v := grid.Vocabulary{Passes: rnn.Passes(), Precisions: rnn.Precisions()}
 	for _, c := range cell.All() {
 		v.Cells = append(v.Cells, c.Name)
@@ -104,7 +104,7 @@ func vocabulary(recs []results.Record) grid.Vocabulary {
 }
 
 // benchmark converts r to a benchmark of benchstat, with axes and knobs as parts of its name.
-func benchmark(r *results.Record) *benchfmt.Result {
+func benchmark(r *record.Record) *benchfmt.Result {
 	name := "RNN"
 	seen := map[string]bool{}
 	part := func(key, value string) {

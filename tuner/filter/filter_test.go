@@ -4,18 +4,18 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // records returns records of two techniques, one with a label that is not a technique's name.
-func records() []results.Record {
-	at := results.Point{Cell: "lstm", Pass: "forward", Hidden: 8, Input: 8, Layers: 1, Batch: 1, Steps: 2, Precision: "fp32"}
+func records() []record.Record {
+	at := record.Point{Cell: "lstm", Pass: "forward", Hidden: 8, Input: 8, Layers: 1, Batch: 1, Steps: 2, Precision: "fp32"}
 	wide := at
 	wide.Hidden, wide.Input = 16, 16
-	return []results.Record{
-		{Point: at, Device: "cpu-x", Impl: results.Impl{Name: "naive"}, Status: results.OK, Work: results.Work{Memory: 1000, Flops: 100, Bytes: 10}},
-		{Point: wide, Device: "cpu-x", Impl: results.Impl{Name: "naive"}, Status: results.OK, Work: results.Work{Memory: 3000, Flops: 100, Bytes: 100}},
-		{Point: wide, Device: "cpu-y", Impl: results.Impl{Name: "cudnnstyle", Label: "3 fused", Knobs: map[string]int{"fused": 3}}, Status: results.OK},
+	return []record.Record{
+		{Point: at, Device: "cpu-x", Impl: record.Impl{Name: "naive"}, Status: record.OK, Work: record.Work{Memory: 1000, Flops: 100, Bytes: 10}},
+		{Point: wide, Device: "cpu-x", Impl: record.Impl{Name: "naive"}, Status: record.OK, Work: record.Work{Memory: 3000, Flops: 100, Bytes: 100}},
+		{Point: wide, Device: "cpu-y", Impl: record.Impl{Name: "cudnnstyle", Label: "3 fused", Knobs: map[string]int{"fused": 3}}, Status: record.OK},
 	}
 }
 
@@ -92,7 +92,7 @@ func FuzzFilter(f *testing.F) {
 		f.Add(text, "naive")
 	}
 	f.Fuzz(func(t *testing.T, text, label string) {
-		recs := []results.Record{{Impl: results.Impl{Name: "naive", Label: label, Knobs: map[string]int{label: 1}}, Device: "cpu", Status: results.OK}}
+		recs := []record.Record{{Impl: record.Impl{Name: "naive", Label: label, Knobs: map[string]int{label: 1}}, Device: "cpu", Status: record.OK}}
 		wanted, err := New(nil, text, recs)
 		if err != nil {
 			return

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A Vocabulary holds the names that a grid may use. The package itself knows no cell, technique or
@@ -22,7 +22,7 @@ type Vocabulary struct {
 	// Derive returns the value of key for conditions: "flops", "mem" (bytes) or "intensity"
 	// (FLOP/byte). For flops, which depends on the point alone, the Spec is zero. Nil: such
 	// conditions are refused.
-	Derive func(p results.Point, s Spec, key string) (float64, error)
+	Derive func(p record.Point, s Spec, key string) (float64, error)
 }
 
 // An Axis is one direction of a grid.
@@ -165,7 +165,7 @@ func (a Axis) vocabulary(v Vocabulary) []string {
 }
 
 // set assigns val to p's field of the axis called name.
-func set(p *results.Point, name string, val value) {
+func set(p *record.Point, name string, val value) {
 	switch name {
 	case "cell":
 		p.Cell = val.word
@@ -176,9 +176,9 @@ func set(p *results.Point, name string, val value) {
 	case "onehot":
 		p.OneHot = val.word == "true"
 	case "direction":
-		p.Direction = results.DirectionOf(val.word)
+		p.Direction = record.DirectionOf(val.word)
 	case "lengths":
-		p.Lengths = results.SequenceLengthsOf(val.word)
+		p.Lengths = record.SequenceLengthsOf(val.word)
 	case "layers":
 		p.Layers = val.size
 	case "input":
@@ -215,7 +215,7 @@ func set(p *results.Point, name string, val value) {
 }
 
 // word returns the word of p on an axis of words.
-func word(p results.Point, name string) string {
+func word(p record.Point, name string) string {
 	switch name {
 	case "cell":
 		return p.Cell

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A Condition is one comparison, such as hidden<=2048 or impl!=naive.
@@ -120,7 +120,7 @@ func (c Condition) ofTechnique() bool {
 }
 
 // holds reports whether c is true of p run by s.
-func (c Condition) holds(p results.Point, s Spec, v Vocabulary) (bool, error) {
+func (c Condition) holds(p record.Point, s Spec, v Vocabulary) (bool, error) {
 	if c.key == "impl" {
 		o, err := ParseSpec(c.word, nil)
 		return (s.Label == c.word || err == nil && s.isA(o)) == (c.op == "="), nil
@@ -159,7 +159,7 @@ func (c Condition) holds(p results.Point, s Spec, v Vocabulary) (bool, error) {
 }
 
 // all reports whether every condition holds.
-func all(conditions []Condition, p results.Point, s Spec, v Vocabulary) (bool, error) {
+func all(conditions []Condition, p record.Point, s Spec, v Vocabulary) (bool, error) {
 	for _, c := range conditions {
 		if ok, err := c.holds(p, s, v); !ok || err != nil {
 			return false, err

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A Request is a grid in the words of flags and files.
@@ -252,8 +252,8 @@ func (g *Grid) Specs() []Spec { return slices.Clone(g.specs) }
 
 // Points returns the points that at least one technique is to run, each once. The last axes change
 // fastest.
-func (g *Grid) Points() ([]results.Point, error) {
-	var kept []results.Point
+func (g *Grid) Points() ([]record.Point, error) {
+	var kept []record.Point
 	for _, p := range g.shapes() {
 		wanted := false
 		for _, s := range g.specs {
@@ -276,7 +276,7 @@ func (g *Grid) Points() ([]results.Point, error) {
 }
 
 // Wants reports whether the conditions and rules let s run p.
-func (g *Grid) Wants(p results.Point, s Spec) (bool, error) {
+func (g *Grid) Wants(p record.Point, s Spec) (bool, error) {
 	ok, err := all(g.where, p, s, g.words)
 	if !ok || err != nil {
 		return false, err
@@ -311,15 +311,15 @@ func (g *Grid) filters() string {
 }
 
 // shapes lists the points before conditions apply.
-func (g *Grid) shapes() []results.Point {
-	var list []results.Point
+func (g *Grid) shapes() []record.Point {
+	var list []record.Point
 	for _, b := range g.blocks {
 		total := 1
 		for _, d := range b {
 			total *= len(d.rows)
 		}
 		for i := range total {
-			var p results.Point
+			var p record.Point
 			rest := i
 			for _, d := range slices.Backward(b) {
 				row := d.rows[rest%len(d.rows)]
@@ -386,7 +386,7 @@ func count(n int, noun string) string {
 }
 
 // Hash is the hash of a plan: the same points and techniques have the same hash.
-func Hash(points []results.Point, specs []Spec) string {
+func Hash(points []record.Point, specs []Spec) string {
 	h := sha256.New()
 	for _, p := range points {
 		fmt.Fprintf(h, "%+v\n", p)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 )
 
@@ -17,7 +17,7 @@ func words() Vocabulary {
 		Passes:     []string{"forward", "train"},
 		Precisions: []string{"fp32", "tf32", "bf16", "fp16"},
 		Impls:      []string{"naive", "cudnnstyle", "persistent", "scan", "scc"},
-		Derive: func(p results.Point, s Spec, key string) (float64, error) {
+		Derive: func(p record.Point, s Spec, key string) (float64, error) {
 			switch key {
 			case "flops":
 				if s.Name != "" {
@@ -41,7 +41,7 @@ func mustGrid(t *testing.T, r Request) *Grid {
 	return g
 }
 
-func mustPoints(t *testing.T, r Request) []results.Point {
+func mustPoints(t *testing.T, r Request) []record.Point {
 	t.Helper()
 	points, err := mustGrid(t, r).Points()
 	if err != nil {
@@ -185,7 +185,7 @@ func TestProduct(t *testing.T) {
 	if len(points) != 36 {
 		t.Fatalf("%d points", len(points))
 	}
-	want := results.Point{Cell: "rnn-tanh", Pass: "forward", Hidden: 64, Input: 64, Batch: 1, Steps: 50, Layers: 1, Precision: "fp32"}
+	want := record.Point{Cell: "rnn-tanh", Pass: "forward", Hidden: 64, Input: 64, Batch: 1, Steps: 50, Layers: 1, Precision: "fp32"}
 	if points[0] != want {
 		t.Errorf("got %+v", points[0])
 	}
@@ -300,7 +300,7 @@ func TestConditions(t *testing.T) {
 		"impl=cudnnstyle:fused=0": true, "impl=cudnnstyle:overlap=1:fused=0": true, "impl!=cudnnstyle:fused=0": false, "impl=cudnnstyle:fused=1": false,
 		"impl=cudnnstyle:fused=0:overlap=0": false, "impl=cudnnstyle:split=0": false, "impl=scan:fused=0": false, "impl=cudnnstyle": true,
 	} {
-		if ok, err := mustGrid(t, Request{Where: []string{text}}).Wants(results.Point{}, all); err != nil || ok != want {
+		if ok, err := mustGrid(t, Request{Where: []string{text}}).Wants(record.Point{}, all); err != nil || ok != want {
 			t.Errorf("%s: got %v, %v", text, ok, err)
 		}
 	}

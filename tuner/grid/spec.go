@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 )
 
@@ -16,7 +16,7 @@ type Spec struct {
 	Label string // for tables and legends
 	Knobs knob.Params
 
-	Choice *results.Choice // how it was chosen; nil: by the user
+	Choice *record.Choice // how it was chosen; nil: by the user
 }
 
 // ParseSpec reads [label=]name[:knob=value...]. The name must be among impls; nil: any name. The label

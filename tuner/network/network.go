@@ -13,7 +13,7 @@ import (
 	"rnnbench/impl/scc"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/graph"
 	"rnnbench/rnn/knob"
@@ -22,8 +22,8 @@ import (
 // A Way is one of the two ways to train a network.
 type Way struct {
 	Name      string
-	Seconds   float64          // per minibatch, the median
-	Ratio     results.Interval // how many times as fast as the first way, paired by rounds
+	Seconds   float64         // per minibatch, the median
+	Ratio     record.Interval // how many times as fast as the first way, paired by rounds
 	Deviation rnn.Deviation
 }
 
@@ -75,7 +75,7 @@ func Train(d device.Device, g *graph.Graph, size graph.Size, seed uint64, free i
 		return nil, err
 	}
 	for i, s := range samples {
-		r.Ways[i].Ratio = results.Paired(s, samples[0])
+		r.Ways[i].Ratio = record.Paired(s, samples[0])
 	}
 	for i, s := range samples {
 		slices.Sort(s)
@@ -109,7 +109,7 @@ func (r *Result) Table(model string) *table.Table {
 			{Key: "speedup_lo"}, {Key: "speedup_hi"}, {Name: "largest error", Key: "error"},
 		},
 	}
-	if r.Ways[1].Ratio.Known() && !r.Ways[1].Ratio.Leads() && r.Ways[1].Ratio.Hi >= 1/results.LeastLead {
+	if r.Ways[1].Ratio.Known() && !r.Ways[1].Ratio.Leads() && r.Ways[1].Ratio.Hi >= 1/record.LeastLead {
 		t.Notes = []string{"a tie: the interval of the speed-up covers 1, or the lead is below 1 %"}
 	}
 	for _, w := range r.Ways {

@@ -6,13 +6,13 @@ import (
 	"strconv"
 	"strings"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // An Array is a job of a scheduler's array of jobs, as the scheduler describes it. The description is
 // of this submission. If some jobs of an array are submitted again, it is not of the first one.
 type Array struct {
-	results.Numbers
+	record.Numbers
 	Task  int // number of this job
 	Last  int // largest number in the array; with Count 0, unknown
 	Count int // jobs in the array; 0: unknown
@@ -43,7 +43,7 @@ func FromScheduler(env func(string) string) (*Array, error) {
 		return nil, nil
 	}
 	s := schedulers[i]
-	a := &Array{Numbers: results.Numbers{From: s.task, First: s.base, Step: 1}}
+	a := &Array{Numbers: record.Numbers{From: s.task, First: s.base, Step: 1}}
 	var err error
 	read := func(name string, to *int) (there bool) {
 		text := ""
@@ -84,7 +84,7 @@ func FromScheduler(env func(string) string) (*Array, error) {
 }
 
 // Shard is the shard of the job, if its array measures the whole plan: job First is shard 1.
-func (a *Array) Shard() (results.Shard, error) {
+func (a *Array) Shard() (record.Shard, error) {
 	why := ""
 	switch i := a.Place(a.Task); {
 	case a.Count == 0:
@@ -101,28 +101,28 @@ func (a *Array) Shard() (results.Shard, error) {
 		}
 		why = err.Error()
 	}
-	return results.Shard{}, fmt.Errorf("the shard cannot be read from %s: %s", a.From, why)
+	return record.Shard{}, fmt.Errorf("the shard cannot be read from %s: %s", a.From, why)
 }
 
 // Among is the shard of the job, where had lists the shards of the same plan that were begun before. If
 // the array does not divide the plan as they do, it has some of their jobs again. These are known by
 // their numbers.
-func (a *Array) Among(had []results.Shard) (results.Shard, error) {
+func (a *Array) Among(had []record.Shard) (record.Shard, error) {
 	whole, err := a.Shard()
-	if err == nil && (len(had) == 0 || slices.ContainsFunc(had, func(s results.Shard) bool { return s.Count == whole.Count })) {
+	if err == nil && (len(had) == 0 || slices.ContainsFunc(had, func(s record.Shard) bool { return s.Count == whole.Count })) {
 		return whole, nil
 	}
 	if len(had) == 0 {
 		return whole, err
 	}
-	var found []results.Shard
+	var found []record.Shard
 	for _, s := range had {
 		if s.Numbers == nil || s.Numbers.From != a.From {
 			continue
 		}
 		i := s.Numbers.Place(a.Task)
-		again := results.Shard{Index: i, Count: s.Count, Numbers: s.Numbers}
-		if i >= 1 && i <= s.Count && !slices.ContainsFunc(found, func(o results.Shard) bool { return o.Index == i && o.Count == s.Count }) {
+		again := record.Shard{Index: i, Count: s.Count, Numbers: s.Numbers}
+		if i >= 1 && i <= s.Count && !slices.ContainsFunc(found, func(o record.Shard) bool { return o.Index == i && o.Count == s.Count }) {
 			found = append(found, again)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Environments of jobs of arrays, as schedulers set them.
@@ -53,7 +53,7 @@ func TestFromScheduler(t *testing.T) {
 		got := ""
 		a, err := FromScheduler(c.env.get)
 		if a != nil && err == nil {
-			var s results.Shard
+			var s record.Shard
 			s, err = a.Among(nil)
 			got = s.String()
 		}
@@ -66,7 +66,7 @@ func TestFromScheduler(t *testing.T) {
 // TestSomeJobsAgain: jobs of an array that are submitted again measure the same shards as before,
 // whatever the scheduler says of the new array.
 func TestSomeJobsAgain(t *testing.T) {
-	begun := func(first environ) []results.Shard {
+	begun := func(first environ) []record.Shard {
 		a, err := FromScheduler(first.get)
 		if err != nil {
 			t.Fatal(err)
@@ -75,11 +75,11 @@ func TestSomeJobsAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []results.Shard{s}
+		return []record.Shard{s}
 	}
-	named := []results.Shard{{Index: 2, Count: 4}, {Index: 3, Count: 4}}
+	named := []record.Shard{{Index: 2, Count: 4}, {Index: 3, Count: 4}}
 	for _, c := range []struct {
-		had  []results.Shard
+		had  []record.Shard
 		env  environ
 		want string
 	}{

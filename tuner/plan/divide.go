@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
@@ -17,16 +17,16 @@ import (
 // every machine computes the same division, whatever its speed and memory.
 type Division struct {
 	whole   Plan
-	control results.Point
-	trained bool                  // the whole plan is trained; then the control belongs to no shard
-	shard   map[results.Point]int // of each place, from 0
-	Seconds []float64             // estimate for each shard, with the control point
-	Points  []int                 // of each shard, without it
+	control record.Point
+	trained bool                 // the whole plan is trained; then the control belongs to no shard
+	shard   map[record.Point]int // of each place, from 0
+	Seconds []float64            // estimate for each shard, with the control point
+	Points  []int                // of each shard, without it
 }
 
 // A place is a group of points that stay together in one shard, with the seconds that they take.
 type place struct {
-	at                      results.Point
+	at                      record.Point
 	points                  int
 	swept, trained, control float64 // control: to measure the pass of what is trained
 }
@@ -46,7 +46,7 @@ func (p Plan) Divide(n int, gpu bool) (*Division, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(all, func(a, b *place) int { return cmp.Compare(b.seconds(), a.seconds()) })
-	d := &Division{whole: p, shard: map[results.Point]int{}, Seconds: make([]float64, n), Points: make([]int, n)}
+	d := &Division{whole: p, shard: map[record.Point]int{}, Seconds: make([]float64, n), Points: make([]int, n)}
 	swept := slices.DeleteFunc(slices.Clone(all), func(x *place) bool { return x.swept == 0 })
 	if d.trained = len(swept) == 0; d.trained {
 		swept = all
@@ -83,7 +83,7 @@ func (p Plan) Divide(n int, gpu bool) (*Division, error) {
 // places returns the places of a plan, in its order.
 func (p Plan) places(gpu bool) ([]*place, error) {
 	var all []*place
-	of := map[results.Point]*place{}
+	of := map[record.Point]*place{}
 	for _, q := range p.Parts {
 		for _, at := range q.Points {
 			x := of[at.Place()]
@@ -111,21 +111,21 @@ func (p Plan) places(gpu bool) ([]*place, error) {
 
 // Shard is the part of the plan that shard s measures: the control point, and then its own points.
 // name is the name of the run that all shards form together.
-func (d *Division) Shard(s results.Shard, name string) Plan {
+func (d *Division) Shard(s record.Shard, name string) Plan {
 	s.Own, s.Trained = d.Points[s.Index-1], d.trained
 	s.Tune = d.whole.Kind != "" && len(d.whole.Networks()) == 0
 	s.Of, s.Points, s.Records, s.Control = name, d.whole.Points(), d.whole.Records(), d.control
 	q := d.whole
 	q.Shard, q.whole = &s, d.whole.Hash()
 	q.Summary = fmt.Sprintf("%s; shard %v", d.whole.Summary, s)
-	isControl := func(part *Part, at results.Point) bool {
+	isControl := func(part *Part, at record.Point) bool {
 		return at.Place() == d.control && (part.Training == nil || d.trained)
 	}
 	control := d.pick(isControl)
 	for i := range control { // of a network, only its pass is measured
 		control[i].Training, control[i].before = nil, nil
 	}
-	q.Parts = append(control, d.pick(func(part *Part, at results.Point) bool {
+	q.Parts = append(control, d.pick(func(part *Part, at record.Point) bool {
 		return d.shard[at.Place()] == s.Index-1 && (d.trained || !isControl(part, at))
 	})...)
 	if d.trained || s.Extra(d.control) {
@@ -136,7 +136,7 @@ func (d *Division) Shard(s results.Shard, name string) Plan {
 }
 
 // pick returns the parts of the whole plan with only the wanted points.
-func (d *Division) pick(want func(*Part, results.Point) bool) []Part {
+func (d *Division) pick(want func(*Part, record.Point) bool) []Part {
 	var list []Part
 	networks := 0
 	for i := range d.whole.Parts {
@@ -170,7 +170,7 @@ func (p Plan) Own() Plan {
 }
 
 // Share says in words how large a part of the plan shard s is.
-func (d *Division) Share(s results.Shard) string {
+func (d *Division) Share(s record.Shard) string {
 	sum := 0.0
 	for _, t := range d.Seconds {
 		sum += t
@@ -204,7 +204,7 @@ func sweeping(p rnn.Problem, techniques int, gpu bool) float64 {
 }
 
 // training estimates the seconds of training a network.
-func training(p rnn.Problem, until results.TrainingPlan, gpu bool) float64 {
+func training(p rnn.Problem, until record.TrainingPlan, gpu bool) float64 {
 	const unknown = 1000 // iterations until a loss is reached
 	n := until.Iterations
 	if n == 0 && until.Time == 0 {

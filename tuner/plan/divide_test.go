@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // TestDivide divides a grid: every point is in one shard, with all its techniques and streams. Shards
@@ -22,10 +22,10 @@ func TestDivide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner := map[results.Point]int{}
+	owner := map[record.Point]int{}
 	records, controls := 0, 0
 	for i := 1; i <= n; i++ {
-		q := d.Shard(results.Shard{Index: i, Count: n}, "run")
+		q := d.Shard(record.Shard{Index: i, Count: n}, "run")
 		if q.Hash() != p.Hash() || q.Shard.Records != p.Records() || q.Manifest().Shard == nil {
 			t.Errorf("shard %d is of another plan: %+v", i, q.Manifest())
 		}
@@ -50,9 +50,9 @@ func TestDivide(t *testing.T) {
 		t.Errorf("shards take from %.2f to %.2f s", least, most)
 	}
 	for other, why := range map[string]string{
-		"its plan was not divided": d.Shard(results.Shard{Index: 1, Count: n}, "run").Mismatch(results.Manifest{Plan: p.Manifest()}, results.Device{}),
-		"it is shard 2/7 of":       p.Mismatch(results.Manifest{Plan: d.Shard(results.Shard{Index: 2, Count: n}, "run").Manifest()}, results.Device{}),
-		"it is shard 2/7, not 3/7": d.Shard(results.Shard{Index: 3, Count: n}, "run").Mismatch(results.Manifest{Plan: d.Shard(results.Shard{Index: 2, Count: n}, "run").Manifest()}, results.Device{}),
+		"its plan was not divided": d.Shard(record.Shard{Index: 1, Count: n}, "run").Mismatch(record.Manifest{Plan: p.Manifest()}, record.Device{}),
+		"it is shard 2/7 of":       p.Mismatch(record.Manifest{Plan: d.Shard(record.Shard{Index: 2, Count: n}, "run").Manifest()}, record.Device{}),
+		"it is shard 2/7, not 3/7": d.Shard(record.Shard{Index: 3, Count: n}, "run").Mismatch(record.Manifest{Plan: d.Shard(record.Shard{Index: 2, Count: n}, "run").Manifest()}, record.Device{}),
 	} {
 		if !strings.Contains(why, other) {
 			t.Errorf("%q, want %q", why, other)
@@ -72,14 +72,14 @@ func TestDivideFew(t *testing.T) {
 	}
 	own := 0
 	for i := 1; i <= 4; i++ {
-		q := d.Shard(results.Shard{Index: i, Count: 4}, "run")
+		q := d.Shard(record.Shard{Index: i, Count: 4}, "run")
 		own += q.Own().Points()
 		if q.Points() == 0 {
 			t.Errorf("shard %d measures nothing", i)
 		}
 	}
-	if own != 2 || !strings.HasPrefix(d.Share(results.Shard{Index: 4, Count: 4}), "shard 4/4: 0 of 2 points, ") {
-		t.Errorf("%d points; %s", own, d.Share(results.Shard{Index: 4, Count: 4}))
+	if own != 2 || !strings.HasPrefix(d.Share(record.Shard{Index: 4, Count: 4}), "shard 4/4: 0 of 2 points, ") {
+		t.Errorf("%d points; %s", own, d.Share(record.Shard{Index: 4, Count: 4}))
 	}
 	if _, err := (Plan{Summary: "nothing"}).Divide(2, false); err == nil {
 		t.Error("a plan of nothing was divided")
@@ -95,7 +95,7 @@ func TestDivideTraining(t *testing.T) {
 	}
 	p.Kind = "train copy sgd"
 	undivided := p.Hash()
-	p = p.Trained(results.TrainingPlan{Time: 60})
+	p = p.Trained(record.TrainingPlan{Time: 60})
 	if p.Hash() != undivided {
 		t.Error("the limits change the plan")
 	}
@@ -106,8 +106,8 @@ func TestDivideTraining(t *testing.T) {
 	whole := p.Networks()
 	var numbers []int
 	for i := 1; i <= 3; i++ {
-		q := d.Shard(results.Shard{Index: i, Count: 3}, "run")
-		networks := q.Until(results.TrainingPlan{Time: 90}).Networks()
+		q := d.Shard(record.Shard{Index: i, Count: 3}, "run")
+		networks := q.Until(record.TrainingPlan{Time: 90}).Networks()
 		for _, n := range networks {
 			numbers = append(numbers, n.Number)
 			if w := whole[n.Number-1]; w.Point != n.Point || w.Spec.Label != n.Spec.Label || n.Training.Time != 90 {
@@ -118,11 +118,11 @@ func TestDivideTraining(t *testing.T) {
 		if !s.Trained || s.Tune || s.Networks != len(networks) || s.Networks > 4 || q.Control().Records() != 2 || q.Own().Records() != s.Networks || q.Sweeps().Records() != 2 {
 			t.Errorf("shard %d: %+v", i, s)
 		}
-		r := results.Record{Point: s.Control}
+		r := record.Record{Point: s.Control}
 		if !s.Compares(&r) {
 			t.Errorf("shard %d times %v for itself", i, s.Control)
 		}
-		r.Training = &results.Training{}
+		r.Training = &record.Training{}
 		if s.Compares(&r) {
 			t.Errorf("shard %d trains %v to compare nodes", i, s.Control)
 		}
@@ -144,14 +144,14 @@ func TestDivideMixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Parts = append(p.Parts, learnt.Trained(results.TrainingPlan{Iterations: 100}).Parts...)
+	p.Parts = append(p.Parts, learnt.Trained(record.TrainingPlan{Iterations: 100}).Parts...)
 	d, err := p.Divide(3, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	swept, trained := map[results.Point]int{}, map[results.Point]int{}
+	swept, trained := map[record.Point]int{}, map[record.Point]int{}
 	for i := 1; i <= 3; i++ {
-		q := d.Shard(results.Shard{Index: i, Count: 3}, "run")
+		q := d.Shard(record.Shard{Index: i, Count: 3}, "run")
 		if q.Shard.Trained || q.Shard.Control.Hidden == 64 {
 			t.Errorf("%+v", q.Shard)
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
@@ -24,7 +24,7 @@ type Forecast struct {
 
 // A Load is the memory that measuring a point takes at most.
 type Load struct {
-	Point  results.Point
+	Point  record.Point
 	Labels []string // of the techniques
 	Bytes  int64    // of those that are measured side by side; 0: none was laid out
 	own    int64    // of Bytes, what techniques take for themselves
@@ -53,7 +53,7 @@ func (m *Load) total(free int64, sequential bool) int64 {
 
 // An Entry is one technique at one point.
 type Entry struct {
-	Point          results.Point
+	Point          record.Point
 	Spec           grid.Spec
 	Memory         int64 // bytes needed; 0: not laid out
 	Ops            int
@@ -76,12 +76,12 @@ func (f *Forecast) Within(budget time.Duration) int {
 }
 
 // Records returns the entries as records, either ok or skipped, without measurements.
-func (f *Forecast) Records() []*results.Record {
-	var list []*results.Record
+func (f *Forecast) Records() []*record.Record {
+	var list []*record.Record
 	for _, e := range f.Entries {
-		r := &results.Record{Point: e.Point, Impl: results.Impl{Name: e.Spec.Name, Label: e.Spec.Label}, Status: results.OK}
+		r := &record.Record{Point: e.Point, Impl: record.Impl{Name: e.Spec.Name, Label: e.Spec.Label}, Status: record.OK}
 		if e.Declined != "" {
-			r.Status, r.ReasonCode, r.Reason = results.Skipped, &e.Code, &e.Declined
+			r.Status, r.ReasonCode, r.Reason = record.Skipped, &e.Code, &e.Declined
 		}
 		list = append(list, r)
 	}
@@ -96,7 +96,7 @@ type Estimator struct {
 	Measure config.Measure
 
 	// LayOut lays out one entry. Errors are mistakes of the user.
-	LayOut func(results.Point, grid.Spec) (*tuner.Layout, error)
+	LayOut func(record.Point, grid.Spec) (*tuner.Layout, error)
 }
 
 // Forecast lays out the plan's entries and estimates how long measuring takes. After limit (0: none)
@@ -172,7 +172,7 @@ func (x *Estimator) estimate(l *tuner.Layout, reference bool) float64 {
 
 // training guesses the seconds that training a layout takes. It ignores that a loss may be reached
 // earlier.
-func (x *Estimator) training(l *tuner.Layout, t results.TrainingPlan) float64 {
+func (x *Estimator) training(l *tuner.Layout, t record.TrainingPlan) float64 {
 	s := float64(t.Iterations) * x.once(l)
 	if t.Time > 0 && (t.Iterations == 0 || t.Time < s) {
 		s = t.Time

@@ -8,18 +8,18 @@ import (
 	"strings"
 
 	"rnnbench/device"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
 )
 
 // A Part is a product of points and techniques.
 type Part struct {
-	Points []results.Point
+	Points []record.Point
 	Specs  []grid.Spec
 
-	Training *results.TrainingPlan // nil: it is swept
-	before   []int                 // for each point, how many networks of the whole plan come before its own; nil: the plan is whole
+	Training *record.TrainingPlan // nil: it is swept
+	before   []int                // for each point, how many networks of the whole plan come before its own; nil: the plan is whole
 }
 
 // A Plan says what to measure: every technique of each part at every point of that part.
@@ -29,9 +29,9 @@ type Plan struct {
 	Kind    string // what the plan is for; "": a sweep
 	Aside   bool   // commands that are given no run ignore this plan's run
 
-	Shard   *results.Shard // which part of a larger plan this is; nil: it is whole
-	whole   string         // hash of the larger plan
-	control int            // how many of the first parts belong to another shard
+	Shard   *record.Shard // which part of a larger plan this is; nil: it is whole
+	whole   string        // hash of the larger plan
+	control int           // how many of the first parts belong to another shard
 }
 
 // A Target is the device and the words that a plan is made for.
@@ -39,7 +39,7 @@ type Target struct {
 	Device     device.Info
 	Vocabulary grid.Vocabulary
 	// Decide replaces a spec that leaves the technique open at a point.
-	Decide func(results.Point, grid.Spec) (grid.Spec, error)
+	Decide func(record.Point, grid.Spec) (grid.Spec, error)
 }
 
 // New makes a plan from a request.
@@ -73,7 +73,7 @@ func New(r grid.Request, t Target) (Plan, error) {
 		if n := len(p.Parts); n > 0 && slices.EqualFunc(p.Parts[n-1].Specs, specs, sameSpec) {
 			p.Parts[n-1].Points = append(p.Parts[n-1].Points, at)
 		} else {
-			p.Parts = append(p.Parts, Part{Points: []results.Point{at}, Specs: specs})
+			p.Parts = append(p.Parts, Part{Points: []record.Point{at}, Specs: specs})
 		}
 	}
 	p.Summary, err = g.Summary()
@@ -82,7 +82,7 @@ func New(r grid.Request, t Target) (Plan, error) {
 
 // Decided is the plan in which decide has replaced the specs that leave the technique open, at each
 // point. A run keeps the hash of p itself, since decide may choose other techniques elsewhere.
-func (p Plan) Decided(decide func(results.Point, grid.Spec) (grid.Spec, error)) (Plan, error) {
+func (p Plan) Decided(decide func(record.Point, grid.Spec) (grid.Spec, error)) (Plan, error) {
 	q := p
 	q.Parts, q.control = nil, 0
 	for i, part := range p.Parts {
@@ -157,7 +157,7 @@ func (p Plan) Labels() []string {
 }
 
 // Each calls do with every point and its techniques. It stops at the first error and returns it.
-func (p Plan) Each(do func(results.Point, []grid.Spec) error) error {
+func (p Plan) Each(do func(record.Point, []grid.Spec) error) error {
 	for _, q := range p.Parts {
 		for _, at := range q.Points {
 			if err := do(at, q.Specs); err != nil {
@@ -202,12 +202,12 @@ func (p Plan) Hash() string {
 }
 
 // Manifest is the plan's part of its run's manifest.
-func (p Plan) Manifest() results.Plan {
-	return results.Plan{Hash: p.Hash(), Points: p.Points(), Records: p.Records(), Summary: p.Summary, Shard: p.Shard}
+func (p Plan) Manifest() record.Plan {
+	return record.Plan{Hash: p.Hash(), Points: p.Points(), Records: p.Records(), Summary: p.Summary, Shard: p.Shard}
 }
 
 // Mismatch says why a run with manifest m is not a run of this plan on device d; "": it is one.
-func (p Plan) Mismatch(m results.Manifest, d results.Device) string {
+func (p Plan) Mismatch(m record.Manifest, d record.Device) string {
 	switch {
 	case m.Plan.Hash == p.Hash():
 	case m.Plan.Summary == p.Summary:

@@ -10,7 +10,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
@@ -26,7 +26,7 @@ func target() Target {
 			Cells: []string{"lstm", "gilr"}, Passes: rnn.Passes(), Precisions: rnn.Precisions(),
 			Impls: []string{"naive", "cudnnstyle", "scan", "open"}, All: []string{"naive", "cudnnstyle", "scan"},
 		},
-		Decide: func(p results.Point, s grid.Spec) (grid.Spec, error) {
+		Decide: func(p record.Point, s grid.Spec) (grid.Spec, error) {
 			if s.Name == "open" {
 				s.Name = "cudnnstyle"
 				if p.Hidden == 8 {
@@ -67,8 +67,8 @@ func TestMismatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := results.Device{Key: "cpu-x", Facts: map[string]string{"simd": "avx2"}}
-	m := results.Manifest{Plan: p.Manifest(), Devices: []results.Device{d}}
+	d := record.Device{Key: "cpu-x", Facts: map[string]string{"simd": "avx2"}}
+	m := record.Manifest{Plan: p.Manifest(), Devices: []record.Device{d}}
 	if why := p.Mismatch(m, d); why != "" {
 		t.Errorf("its own run: %s", why)
 	}
@@ -81,9 +81,9 @@ func TestMismatch(t *testing.T) {
 	for want, why := range map[string]string{
 		"differs from the requested plan of the same size": sized.Mismatch(m, d),
 		"its plan differs":         tuned.Mismatch(m, d),
-		"its device is not cpu-y":  p.Mismatch(m, results.Device{Key: "cpu-y"}),
-		"its instruction set is":   p.Mismatch(m, results.Device{Key: "cpu-x"}),
-		"its plan () differs from": p.Mismatch(results.Manifest{}, d),
+		"its device is not cpu-y":  p.Mismatch(m, record.Device{Key: "cpu-y"}),
+		"its instruction set is":   p.Mismatch(m, record.Device{Key: "cpu-x"}),
+		"its plan () differs from": p.Mismatch(record.Manifest{}, d),
 	} {
 		if !strings.Contains(why, want) {
 			t.Errorf("%q, want %q", why, want)
@@ -100,7 +100,7 @@ func TestForecast(t *testing.T) {
 	defer d.Close()
 	x := &Estimator{
 		Device: d.Info(), Measure: config.Default(), Free: 1 << 20,
-		LayOut: func(p results.Point, s grid.Spec) (*tuner.Layout, error) { return tuner.LayOut(d, impl.All(), p, s) },
+		LayOut: func(p record.Point, s grid.Spec) (*tuner.Layout, error) { return tuner.LayOut(d, impl.All(), p, s) },
 	}
 	p, err := New(request("8,512", "naive,scan"), target())
 	if err != nil {
@@ -114,7 +114,7 @@ func TestForecast(t *testing.T) {
 	if told != 4 || len(f.Entries) != 4 || !f.Whole || f.Seconds <= 0 {
 		t.Fatalf("told of %d: %+v", told, f)
 	}
-	for i, code := range []string{"", results.ReasonCell, results.ReasonMemory, results.ReasonCell} {
+	for i, code := range []string{"", record.ReasonCell, record.ReasonMemory, record.ReasonCell} {
 		if e := f.Entries[i]; e.Code != code || !e.Known() || (e.Seconds > 0) != (code == "") {
 			t.Errorf("entry %d: %+v, want the reason %q", i, e, code)
 		}
@@ -151,7 +151,7 @@ func TestForecast(t *testing.T) {
 func TestBudget(t *testing.T) {
 	f := &Forecast{}
 	for range 5 {
-		f.Entries = append(f.Entries, Entry{Point: results.Point{Hidden: 8}, Spec: grid.Spec{Name: "naive", Label: "naive"}, Seconds: 10})
+		f.Entries = append(f.Entries, Entry{Point: record.Point{Hidden: 8}, Spec: grid.Spec{Name: "naive", Label: "naive"}, Seconds: 10})
 	}
 	f.Entries[1].Seconds, f.Entries[1].Declined = 0, "it cannot"
 	for budget, want := range map[time.Duration]string{
@@ -186,16 +186,16 @@ func TestDecided(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		shard := division.Shard(results.Shard{Index: i + 1, Count: 2}, "x")
+		shard := division.Shard(record.Shard{Index: i + 1, Count: 2}, "x")
 		decided, err := shard.Decided(target().Decide)
 		if err != nil || decided.Hash() != p.Hash() || decided.Own().Points() != shard.Own().Points() || decided.Control().Points() != shard.Control().Points() {
 			t.Errorf("shard %d: %v: %+v of %+v", i+1, err, decided, shard)
 		}
 	}
-	if _, err := p.Decided(func(results.Point, grid.Spec) (grid.Spec, error) { return grid.Spec{}, context.Canceled }); err == nil {
+	if _, err := p.Decided(func(record.Point, grid.Spec) (grid.Spec, error) { return grid.Spec{}, context.Canceled }); err == nil {
 		t.Error("a failed decision is lost")
 	}
-	trained := p.Trained(results.TrainingPlan{Data: "x"})
+	trained := p.Trained(record.TrainingPlan{Data: "x"})
 	if d, err = trained.Decided(target().Decide); err != nil || len(d.Networks()) != len(trained.Networks()) {
 		t.Fatalf("%v: %d networks of %d", err, len(d.Networks()), len(trained.Networks()))
 	}
@@ -214,7 +214,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	p := results.Point{Cell: "lstm", Pass: "train", Hidden: 64, Input: 64, Batch: 32, Steps: 10, Layers: 1, Precision: "fp32"}
+	p := record.Point{Cell: "lstm", Pass: "train", Hidden: 64, Input: 64, Batch: 32, Steps: 10, Layers: 1, Precision: "fp32"}
 	var m Load
 	var own, shared, one int64
 	for _, name := range []string{"naive", "cudnnstyle", "persistent"} {

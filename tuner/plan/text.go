@@ -9,7 +9,7 @@ import (
 
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Line says in one line what will be measured and how long it takes.
@@ -45,7 +45,7 @@ func kindOfSkip(code string) string {
 	if kind, ok := strings.CutPrefix(code, "unsupported_"); ok {
 		return kind
 	}
-	if code == results.ReasonMemory {
+	if code == record.ReasonMemory {
 		return "memory"
 	}
 	return "unsupported"
@@ -103,7 +103,7 @@ func (f *Forecast) Table() *table.Table {
 		if e.Declined == "" {
 			row[4] = table.Number(e.Seconds, "")
 		} else {
-			row[5], row[6], row[7] = table.Text(string(results.Skipped)), table.Text(e.Code), table.Text(e.Declined)
+			row[5], row[6], row[7] = table.Text(string(record.Skipped)), table.Text(e.Code), table.Text(e.Declined)
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -4,29 +4,29 @@ import (
 	"cmp"
 	"slices"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/grid"
 )
 
 // A Network is a network that a plan trains: a technique at a point.
 type Network struct {
-	Point    results.Point
+	Point    record.Point
 	Spec     grid.Spec
-	Training results.TrainingPlan
+	Training record.TrainingPlan
 	Number   int // in the whole plan, from 1; it names the checkpoint
 }
 
 // Trained is the plan with every part trained until t.
-func (p Plan) Trained(t results.TrainingPlan) Plan {
+func (p Plan) Trained(t record.TrainingPlan) Plan {
 	return p.train(t, func(Part) bool { return true })
 }
 
 // Until is the plan with limits t for the parts that it trains.
-func (p Plan) Until(t results.TrainingPlan) Plan {
+func (p Plan) Until(t record.TrainingPlan) Plan {
 	return p.train(t, func(q Part) bool { return q.Training != nil })
 }
 
-func (p Plan) train(t results.TrainingPlan, want func(Part) bool) Plan {
+func (p Plan) train(t record.TrainingPlan, want func(Part) bool) Plan {
 	p.Parts = slices.Clone(p.Parts)
 	for i := range p.Parts {
 		if want(p.Parts[i]) {
@@ -63,8 +63,8 @@ func (p Plan) Networks() []Network {
 }
 
 // Latest is the newest record of n among recs; nil: there is none.
-func (n Network) Latest(recs []results.Record) *results.Record {
-	var last *results.Record
+func (n Network) Latest(recs []record.Record) *record.Record {
+	var last *record.Record
 	for i := range recs {
 		r := &recs[i]
 		t := r.Training
@@ -80,9 +80,9 @@ func (n Network) Latest(recs []results.Record) *results.Record {
 
 // Finished reports whether n's newest record, last, says that training need not continue. Failed
 // training may be tried again.
-func (n Network) Finished(last *results.Record) bool {
+func (n Network) Finished(last *record.Record) bool {
 	if last == nil || last.Training == nil {
 		return false
 	}
-	return last.Status == results.Skipped || last.Status == results.OK && n.Training.Reached(last.Training) != ""
+	return last.Status == record.Skipped || last.Status == record.OK && n.Training.Reached(last.Training) != ""
 }

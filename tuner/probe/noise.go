@@ -9,7 +9,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner/config"
 )
 
@@ -50,11 +50,11 @@ func Listen(ctx context.Context, prog device.Program) (Noise, error) {
 		}
 		samples = append(samples, sample.Wall.Seconds())
 	}
-	s, warnings := results.Summarize(samples, 0)
+	s, warnings := record.Summarize(samples, 0)
 	n := Noise{Samples: count, Sample: s.Median, Warnings: append([]string{}, warnings...)}
 	n.Quartiles, n.Range = (s.Q3-s.Q1)/2/s.Median, (s.Max-s.Min)/s.Median
 	for i := 0; i+10 <= count; i += 10 {
-		ten, _ := results.Summarize(samples[i:i+10], 0)
+		ten, _ := record.Summarize(samples[i:i+10], 0)
 		if w, ok := ten.HalfWidth(); ok {
 			n.HalfWidth = max(n.HalfWidth, w)
 		}
@@ -63,24 +63,24 @@ func Listen(ctx context.Context, prog device.Program) (Noise, error) {
 }
 
 // Advice says what to do about noise.
-func (n Noise) Advice() []results.Advice {
-	var list []results.Advice
+func (n Noise) Advice() []record.Advice {
+	var list []record.Advice
 	if target := config.Default().TargetCI; n.HalfWidth > target {
 		remedy := "stop other programs and use --effort rigorous"
 		if percent := math.Round(100*n.HalfWidth + 1); percent < 100 { // a target is below 100 %
 			remedy = fmt.Sprintf("stop other programs, use --effort rigorous, or accept --target-ci %.0f%%", percent)
 		}
-		list = append(list, results.Advice{
+		list = append(list, record.Advice{
 			What:   fmt.Sprintf("the median of ten samples has an interval of ±%s; the target is ±%.0f %%", quantity.Half(n.HalfWidth), 100*target),
 			Remedy: remedy,
 		})
 	}
-	if slices.Contains(n.Warnings, results.WarnBimodal) {
-		list = append(list, results.Advice{What: "samples fall into a fast group and a slow group",
+	if slices.Contains(n.Warnings, record.WarnBimodal) {
+		list = append(list, record.Advice{What: "samples fall into a fast group and a slow group",
 			Remedy: "check for clock changes or another program on the same cores; taskset moves rnnbench to other cores"})
 	}
-	if slices.Contains(n.Warnings, results.WarnDrift) {
-		list = append(list, results.Advice{What: "samples drift over time", Remedy: "let the machine reach a steady temperature, or use --warmup 1s"})
+	if slices.Contains(n.Warnings, record.WarnDrift) {
+		list = append(list, record.Advice{What: "samples drift over time", Remedy: "let the machine reach a steady temperature, or use --warmup 1s"})
 	}
 	return list
 }

@@ -10,7 +10,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/model"
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // prober is a device of two workers whose memories are known.
@@ -111,7 +111,7 @@ func TestAdvice(t *testing.T) {
 	if list := (Noise{}).Advice(); len(list) != 0 {
 		t.Errorf("none is needed: %v", list)
 	}
-	list := Noise{HalfWidth: 0.3, Warnings: []string{results.WarnBimodal, results.WarnDrift}}.Advice()
+	list := Noise{HalfWidth: 0.3, Warnings: []string{record.WarnBimodal, record.WarnDrift}}.Advice()
 	if len(list) != 3 || !strings.Contains(list[0].Remedy, "--target-ci 31%") || !strings.Contains(list[1].What, "slow group") || !strings.Contains(list[2].What, "drift") {
 		t.Errorf("%v", list)
 	}

@@ -7,28 +7,28 @@ import (
 	"strings"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 )
 
 // A Message is one line of --progress json. Empty keys are left out. docs/notebook/progress.md explains
 // the keys.
 type Message struct {
-	Event   string         `json:"event"`
-	Elapsed float64        `json:"elapsed_s"`
-	Done    *int           `json:"done,omitempty"`
-	Total   int            `json:"total,omitempty"`
-	ETA     *float64       `json:"eta_s,omitempty"`
-	Point   *results.Point `json:"point,omitempty"`
-	Impl    string         `json:"impl,omitempty"`
-	Chosen  string         `json:"chosen,omitempty"`
-	Phase   tuner.Phase    `json:"phase,omitempty"`
-	Round   int            `json:"round,omitempty"`
-	Rounds  int            `json:"rounds,omitempty"`
-	Status  results.Status `json:"status,omitempty"`
-	Reason  string         `json:"reason,omitempty"`
-	Seconds float64        `json:"time_s,omitempty"`
-	Leader  string         `json:"leader,omitempty"`
+	Event   string        `json:"event"`
+	Elapsed float64       `json:"elapsed_s"`
+	Done    *int          `json:"done,omitempty"`
+	Total   int           `json:"total,omitempty"`
+	ETA     *float64      `json:"eta_s,omitempty"`
+	Point   *record.Point `json:"point,omitempty"`
+	Impl    string        `json:"impl,omitempty"`
+	Chosen  string        `json:"chosen,omitempty"`
+	Phase   tuner.Phase   `json:"phase,omitempty"`
+	Round   int           `json:"round,omitempty"`
+	Rounds  int           `json:"rounds,omitempty"`
+	Status  record.Status `json:"status,omitempty"`
+	Reason  string        `json:"reason,omitempty"`
+	Seconds float64       `json:"time_s,omitempty"`
+	Leader  string        `json:"leader,omitempty"`
 
 	RunnerUp   string   `json:"runner_up,omitempty"`
 	Lead       *float64 `json:"lead,omitempty"`

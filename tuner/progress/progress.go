@@ -14,7 +14,7 @@ import (
 	"rnnbench/internal/safe"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/plan"
@@ -42,10 +42,10 @@ type Progress struct {
 	shown bool   // a line is on the terminal
 	last  string // the newest result
 
-	points, at int           // points of a tune, and how many are done; 0: a sweep
-	here       results.Point // the point of leader
-	leader     string        // the fastest so far
-	best       float64       // leader's seconds
+	points, at int          // points of a tune, and how many are done; 0: a sweep
+	here       record.Point // the point of leader
+	leader     string       // the fastest so far
+	best       float64      // leader's seconds
 }
 
 // Options say where progress is shown, and how.
@@ -58,7 +58,7 @@ type Options struct {
 	To      Sender
 	Total   int // records of a sweep, or points of a tune
 	// Outcome describes a finished record; nil: by its time and rate.
-	Outcome func(*results.Record) string
+	Outcome func(*record.Record) string
 }
 
 // New makes the progress of a sweep. f is its forecast; nil: none.
@@ -108,7 +108,7 @@ func withChoice(s grid.Spec) string {
 	return s.Label + " (" + s.Choice.Impl + ", " + s.Choice.Match + ")"
 }
 
-func entryKey(p results.Point, label string) string { return fmt.Sprintf("%+v|%s", p, label) }
+func entryKey(p record.Point, label string) string { return fmt.Sprintf("%+v|%s", p, label) }
 
 // Watch receives the sweep's events.
 func (g *Progress) Watch(e tuner.Event) {
@@ -127,14 +127,14 @@ func (g *Progress) Watch(e tuner.Event) {
 	name := g.name(e)
 	if e.Phase == tuner.Done {
 		g.skips.Add(e.Record, "")
-		if s := e.Record.Status; s == results.Skipped {
+		if s := e.Record.Status; s == record.Skipped {
 			return // Close reports skipped ones
 		} else if !g.Rewrite {
-			if g.points == 0 || s != results.OK { // a tune prints a line per point instead
+			if g.points == 0 || s != record.OK { // a tune prints a line per point instead
 				fmt.Fprintf(g.W, "%s %s %s  %s\n", g.count(g.done), brief(e.Point.String(), mostWord), name, g.last)
 			}
 			return
-		} else if s != results.OK { // this line stays on the screen
+		} else if s != record.OK { // this line stays on the screen
 			g.clear()
 			fmt.Fprintf(g.W, "%s %s  %s\n", brief(e.Point.String(), mostWord), name, g.last)
 		}
@@ -190,7 +190,7 @@ func brief(text string, most int) string {
 }
 
 // share keeps the shared words that p has too.
-func (g *Progress) share(p results.Point) {
+func (g *Progress) share(p record.Point) {
 	words := strings.Fields(p.String())
 	if g.shared == nil {
 		g.shared = words
@@ -200,7 +200,7 @@ func (g *Progress) share(p results.Point) {
 }
 
 // own spells the words of p that other points do not share.
-func (g *Progress) own(p results.Point) string {
+func (g *Progress) own(p record.Point) string {
 	words := strings.Fields(p.String())
 	if own := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(g.shared, w) }); len(own) > 0 {
 		words = own
@@ -217,7 +217,7 @@ func (g *Progress) name(e tuner.Event) string {
 }
 
 // follow keeps the fastest record of the sweep's current point.
-func (g *Progress) follow(r *results.Record) {
+func (g *Progress) follow(r *record.Record) {
 	if g.points > 0 { // a tune calls Lead
 		return
 	}
@@ -238,7 +238,7 @@ func (g *Progress) leads() string {
 }
 
 // Lead receives each new fastest candidate of a tune.
-func (g *Progress) Lead(p results.Point, label string, seconds float64) {
+func (g *Progress) Lead(p record.Point, label string, seconds float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.leader, g.best = label, seconds
@@ -387,8 +387,8 @@ func (g *Progress) Close() {
 }
 
 // Outcome describes a record in a few words: its time and rate, or its status and reason.
-func Outcome(r *results.Record) string {
-	if r.Status != results.OK {
+func Outcome(r *record.Record) string {
+	if r.Status != record.OK {
 		s := string(r.Status)
 		if r.Reason != nil {
 			s += ": " + quantity.OneLine(*r.Reason)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/plan"
@@ -15,15 +15,15 @@ import (
 )
 
 // at is a point with so many units.
-func at(hidden int) results.Point {
-	return results.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Layers: 1, Batch: 1, Steps: 2, Precision: "fp32"}
+func at(hidden int) record.Point {
+	return record.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Layers: 1, Batch: 1, Steps: 2, Precision: "fp32"}
 }
 
 // done is the event of a finished record.
-func done(hidden int, label string, status results.Status) tuner.Event {
-	r := &results.Record{Point: at(hidden), Impl: results.Impl{Name: label, Label: label}, Status: status}
-	if status == results.OK {
-		r.Stats = &results.Stats{Median: 0.002}
+func done(hidden int, label string, status record.Status) tuner.Event {
+	r := &record.Record{Point: at(hidden), Impl: record.Impl{Name: label, Label: label}, Status: status}
+	if status == record.OK {
+		r.Stats = &record.Stats{Median: 0.002}
 	} else {
 		why := "it cannot"
 		r.Reason = &why
@@ -35,7 +35,7 @@ func done(hidden int, label string, status results.Status) tuner.Event {
 func forecast() *plan.Forecast {
 	f := &plan.Forecast{Seconds: 40}
 	for _, hidden := range []int{8, 16} {
-		for _, s := range []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "scan", Label: "auto", Choice: &results.Choice{Impl: "scan", Match: "exact"}}} {
+		for _, s := range []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "scan", Label: "auto", Choice: &record.Choice{Impl: "scan", Match: "exact"}}} {
 			f.Entries = append(f.Entries, plan.Entry{Point: at(hidden), Spec: s, Ops: 1, Seconds: 10})
 		}
 	}
@@ -47,9 +47,9 @@ func TestLog(t *testing.T) {
 	var b bytes.Buffer
 	g := New(Options{W: &b, Width: 100, Total: 4}, forecast())
 	g.Watch(tuner.Event{Phase: tuner.Measuring, Point: at(8), Label: "naive"})
-	g.Watch(done(8, "naive", results.OK))
-	g.Watch(done(8, "auto", results.Failed))
-	g.Watch(done(16, "naive", results.Skipped))
+	g.Watch(done(8, "naive", record.OK))
+	g.Watch(done(8, "auto", record.Failed))
+	g.Watch(done(16, "naive", record.Skipped))
 	g.Say("a note")
 	g.Close()
 	lines := strings.Split(b.String(), "\n")
@@ -69,7 +69,7 @@ func TestTerminal(t *testing.T) {
 	var b bytes.Buffer
 	const width = 70
 	g := New(Options{W: &b, Rewrite: true, Width: width, Total: 4}, forecast())
-	g.Watch(done(8, "naive", results.OK))
+	g.Watch(done(8, "naive", record.OK))
 	g.drawn = time.Time{}
 	g.Watch(tuner.Event{Phase: tuner.Measuring, Point: at(8), Label: "auto", Round: 1, Rounds: 3})
 	text := b.String()
@@ -91,8 +91,8 @@ func TestTerminal(t *testing.T) {
 // they do not flood a log.
 func TestLongLengths(t *testing.T) {
 	p := at(8)
-	p.Lengths = results.SequenceLengths(strings.Repeat("17+3+", 1000) + "9")
-	e := done(8, "naive", results.OK)
+	p.Lengths = record.SequenceLengths(strings.Repeat("17+3+", 1000) + "9")
+	e := done(8, "naive", record.OK)
 	e.Point, e.Record.Point = p, p
 	for _, width := range []int{60, 80, 200} {
 		var b bytes.Buffer
@@ -113,7 +113,7 @@ func TestLongLengths(t *testing.T) {
 func TestMessages(t *testing.T) {
 	var b bytes.Buffer
 	g := New(Options{W: &b, JSON: true, To: Sender{W: &b, Start: time.Now()}, Total: 4}, forecast())
-	g.Watch(done(8, "naive", results.OK))
+	g.Watch(done(8, "naive", record.OK))
 	g.Lead(at(8), "scan", 0.001)
 	g.Say("warning: hot")
 	g.Close()
@@ -137,8 +137,8 @@ func TestMessages(t *testing.T) {
 func TestTune(t *testing.T) {
 	var b bytes.Buffer
 	g := New(Options{W: &b, Width: 100, Total: 2}, nil)
-	g.Tune(plan.Plan{Parts: []plan.Part{{Points: []results.Point{at(8), at(16)}}}})
-	g.Watch(done(8, "naive", results.OK)) // a candidate is no point
+	g.Tune(plan.Plan{Parts: []plan.Part{{Points: []record.Point{at(8), at(16)}}}})
+	g.Watch(done(8, "naive", record.OK)) // a candidate is no point
 	g.Tuned(&tuner.Verdict{Point: at(8), Result: &search.Result{Winner: -1, Second: -1}})
 	g.Tuned(&tuner.Verdict{Point: at(16), Result: &search.Result{Winner: -1, Second: -1, Complete: true}})
 	lines := strings.Split(b.String(), "\n")
@@ -167,7 +167,7 @@ func TestTunedDropped(t *testing.T) {
 		dropped    int
 		line, json string
 	}{{2, "3 candidates, 2 dropped by prediction, 7 samples", `"candidates":3,"dropped":2`}, {0, "3 candidates, 7 samples", `"candidates":3,"bursts":7`}} {
-		v := &tuner.Verdict{Point: at(8), Records: make([]*results.Record, 3), Dropped: c.dropped, Result: &search.Result{Winner: -1, Second: -1, Evaluations: 7, Complete: true}}
+		v := &tuner.Verdict{Point: at(8), Records: make([]*record.Record, 3), Dropped: c.dropped, Result: &search.Result{Winner: -1, Second: -1, Evaluations: 7, Complete: true}}
 		var line, message bytes.Buffer
 		New(Options{W: &line, Width: 100, Total: 1}, nil).Tuned(v)
 		(&Progress{Options: Options{JSON: true, To: Sender{W: &message}, Total: 1}}).Tuned(v)

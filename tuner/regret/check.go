@@ -9,7 +9,7 @@ import (
 
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
 )
@@ -23,16 +23,16 @@ const near = 0.02
 // A Check compares the winners of a search with those found by measuring every candidate.
 type Check struct {
 	rows    [][]table.Cell
-	ratios  []results.Stats // of the winners' times, round by round: the search's over the other's
-	seconds []float64       // that the search took at each point
-	cut     int             // points at which the budget ended before every candidate was measured
+	ratios  []record.Stats // of the winners' times, round by round: the search's over the other's
+	seconds []float64      // that the search took at each point
+	cut     int            // points at which the budget ended before every candidate was measured
 }
 
 // Measure searches at a point by t, measures every candidate there, and runs both winners in turns. It
 // returns the verdict of the search. The two measurements share no records.
-func (c *Check) Measure(ctx context.Context, t *tuner.Tune, at results.Point, specs []grid.Spec) (*tuner.Verdict, error) {
+func (c *Check) Measure(ctx context.Context, t *tuner.Tune, at record.Point, specs []grid.Spec) (*tuner.Verdict, error) {
 	start := time.Now()
-	found, err := t.Tune(ctx, at, specs, results.Impl{})
+	found, err := t.Tune(ctx, at, specs, record.Impl{})
 	if err != nil || found.Winner < 0 {
 		return found, err
 	}
@@ -41,7 +41,7 @@ func (c *Check) Measure(ctx context.Context, t *tuner.Tune, at results.Point, sp
 	every := &tuner.Tune{Sweep: t.Sweep, Depth: t.Depth, Search: t.Search, Leader: t.Leader}
 	every.Search.Strategy, every.Search.MaxEvals = "exhaustive", 0
 	start = time.Now()
-	all, err := every.Tune(ctx, at, specs, results.Impl{})
+	all, err := every.Tune(ctx, at, specs, record.Impl{})
 	if err != nil || all.Winner < 0 {
 		return found, err
 	}
@@ -56,13 +56,13 @@ func (c *Check) Measure(ctx context.Context, t *tuner.Tune, at results.Point, sp
 
 // inTurns runs a and b in turns and summarises the ratio of a's to b's time in each round. ratio.N is 0
 // if one of them failed.
-func inTurns(ctx context.Context, t *tuner.Tune, a, b *results.Record) (ratio results.Stats, err error) {
+func inTurns(ctx context.Context, t *tuner.Tune, a, b *record.Record) (ratio record.Stats, err error) {
 	if a.Key() == b.Key() {
 		one := 1.0
-		return results.Stats{N: turns, Median: 1, Lo: &one, Hi: &one}, nil
+		return record.Stats{N: turns, Median: 1, Lo: &one, Hi: &one}, nil
 	}
 	var specs []grid.Spec
-	for i, r := range []*results.Record{a, b} {
+	for i, r := range []*record.Record{a, b} {
 		l, err := tuner.Adapt(t.Device, t.Techniques, r.Point, grid.Spec{Name: r.Impl.Name, Knobs: r.Impl.Knobs}, t.MaxMemory)
 		if err != nil {
 			return ratio, err
@@ -74,8 +74,8 @@ func inTurns(ctx context.Context, t *tuner.Tune, a, b *results.Record) (ratio re
 	walls := map[string][]float64{}
 	sweep := t.Sweep
 	sweep.Settings.Rounds, sweep.Settings.MaxRounds, sweep.Settings.Order, sweep.Settings.Budget = turns, turns, "interleaved", 0
-	sweep.Skip, sweep.Emit = nil, func(r *results.Record) error {
-		if r.Status == results.OK && r.Samples != nil {
+	sweep.Skip, sweep.Emit = nil, func(r *record.Record) error {
+		if r.Status == record.OK && r.Samples != nil {
 			walls[r.Impl.Label] = r.Samples.Wall
 		}
 		return nil
@@ -87,13 +87,13 @@ func inTurns(ctx context.Context, t *tuner.Tune, a, b *results.Record) (ratio re
 	for i := range ratios {
 		ratios[i] = walls["a"][i] / walls["b"][i]
 	}
-	ratio, _ = results.Summarize(ratios, 0)
+	ratio, _ = record.Summarize(ratios, 0)
 	return ratio, nil
 }
 
 // add adds a point: found is the search's verdict after took seconds, all the verdict after measuring
 // every candidate for whole seconds.
-func (c *Check) add(found, all *tuner.Verdict, took, whole float64, ratio results.Stats) {
+func (c *Check) add(found, all *tuner.Verdict, took, whole float64, ratio record.Stats) {
 	c.seconds = append(c.seconds, took)
 	measured := fmt.Sprint(all.Timed())
 	if !all.Complete {

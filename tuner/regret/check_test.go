@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/search"
 )
@@ -13,13 +13,13 @@ import (
 func TestCheckTable(t *testing.T) {
 	verdict := func(name string, hidden int, complete bool) *tuner.Verdict {
 		r := timed(name, hidden, 1)
-		return &tuner.Verdict{Point: r.Point, Records: []*results.Record{r}, Result: &search.Result{Medians: []float64{1}, Samples: [][]float64{r.Samples.Wall}, Left: make([]search.Reason, 1), Complete: complete}}
+		return &tuner.Verdict{Point: r.Point, Records: []*record.Record{r}, Result: &search.Result{Medians: []float64{1}, Samples: [][]float64{r.Samples.Wall}, Left: make([]search.Reason, 1), Complete: complete}}
 	}
 	c := &Check{}
 	for i, ratio := range []float64{1, 1.21, 1.1, 0.99, 0} {
-		st := results.Stats{N: 40, Median: ratio, Lo: new(float64), Hi: new(float64)}
+		st := record.Stats{N: 40, Median: ratio, Lo: new(float64), Hi: new(float64)}
 		if *st.Lo, *st.Hi = 0.9*ratio, 1.1*ratio; ratio == 0 { // it failed
-			st = results.Stats{}
+			st = record.Stats{}
 		}
 		c.add(verdict("naive", 8<<i, true), verdict("cudnnstyle", 8<<i, i != 1), 2+float64(i), 60, st)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/wisdom"
@@ -32,7 +32,7 @@ type List struct {
 }
 
 // add adds a point: its choice, the record pick of that choice, the fastest record and the regret.
-func (g *List) add(p results.Point, choice *results.Choice, pick, best *results.Record, share float64) {
+func (g *List) add(p record.Point, choice *record.Choice, pick, best *record.Record, share float64) {
 	if g.shares == nil {
 		g.shares = map[string][]float64{}
 	}
@@ -80,8 +80,8 @@ func summary(shares []float64) string {
 
 // Measure finds the fastest of specs at a point by t and adds the regret of choice, which was laid out
 // as l. It does not change the wisdom.
-func (g *List) Measure(ctx context.Context, t *tuner.Tune, at results.Point, specs []grid.Spec, choice grid.Spec, l *tuner.Layout) (*tuner.Verdict, error) {
-	was := results.Record{Point: at, Device: t.Device.Info().Key, Impl: results.Impl{Name: choice.Name}}
+func (g *List) Measure(ctx context.Context, t *tuner.Tune, at record.Point, specs []grid.Spec, choice grid.Spec, l *tuner.Layout) (*tuner.Verdict, error) {
+	was := record.Record{Point: at, Device: t.Device.Info().Key, Impl: record.Impl{Name: choice.Name}}
 	if l.Reason == "" {
 		was.Impl.Knobs = l.Settings()
 	}
@@ -89,7 +89,7 @@ func (g *List) Measure(ctx context.Context, t *tuner.Tune, at results.Point, spe
 	if err != nil || v.Winner < 0 {
 		return v, err
 	}
-	i := slices.IndexFunc(v.Records, func(r *results.Record) bool { return r != nil && r.Key() == was.Key() })
+	i := slices.IndexFunc(v.Records, func(r *record.Record) bool { return r != nil && r.Key() == was.Key() })
 	if i < 0 || v.Medians[i] == 0 { // it cannot run here, or was not started
 		g.unknown++
 		return v, nil
@@ -104,17 +104,17 @@ type Policy struct {
 	// Allowed reports whether a technique of the book may be the choice.
 	Allowed func(name string) bool
 	// Usual lists the techniques that are tried, in this order, at a point without an entry.
-	Usual func(device string, p results.Point) []string
+	Usual func(device string, p record.Point) []string
 }
 
 // Recorded adds the regret of the choice among the records of one point.
-func (g *List) Recorded(p Policy, group []*results.Record) {
+func (g *List) Recorded(p Policy, group []*record.Record) {
 	pick, choice := p.find(group)
 	if pick == nil {
 		g.unknown++
 		return
 	}
-	var best *results.Record
+	var best *record.Record
 	far := tuner.Regrets(group)
 	for i, r := range group {
 		if r.Seconds() > 0 && far[i] == 0 {
@@ -125,24 +125,24 @@ func (g *List) Recorded(p Policy, group []*results.Record) {
 }
 
 // find returns the record of the choice, and the choice; nil: it was not measured.
-func (p Policy) find(group []*results.Record) (*results.Record, *results.Choice) {
+func (p Policy) find(group []*record.Record) (*record.Record, *record.Choice) {
 	first := group[0]
 	for _, m := range p.Book.Lookup(first.Device, first.Mode.Cache, first.Point) {
 		if !p.Allowed(m.Impl) {
 			continue
 		}
-		was := results.Record{Point: first.Point, Device: first.Device, Impl: results.Impl{Name: m.Impl, Knobs: m.Knobs}}
+		was := record.Record{Point: first.Point, Device: first.Device, Impl: record.Impl{Name: m.Impl, Knobs: m.Knobs}}
 		for _, r := range group {
 			if r.Key() == was.Key() && r.Seconds() > 0 {
-				return r, &results.Choice{Match: m.Kind, Octaves: m.Distance}
+				return r, &record.Choice{Match: m.Kind, Octaves: m.Distance}
 			}
 		}
 	}
 	for _, name := range p.Usual(first.Device, first.Point) {
-		i := slices.IndexFunc(group, func(r *results.Record) bool { return r.Label() == name })
+		i := slices.IndexFunc(group, func(r *record.Record) bool { return r.Label() == name })
 		switch {
 		case i >= 0 && group[i].Seconds() > 0:
-			return group[i], &results.Choice{Match: usual}
+			return group[i], &record.Choice{Match: usual}
 		case i < 0 || !refused(group[i]):
 			return nil, nil
 		}
@@ -152,6 +152,6 @@ func (p Policy) find(group []*results.Record) (*results.Record, *results.Choice)
 
 // refused reports whether r cannot run, so that auto would have chosen another technique. A record
 // that a tuner skipped as slow does not count.
-func refused(r *results.Record) bool {
-	return r.Status == results.Skipped && r.ReasonCode != nil && *r.ReasonCode != results.ReasonBound && *r.ReasonCode != results.ReasonUnlikely
+func refused(r *record.Record) bool {
+	return r.Status == record.Skipped && r.ReasonCode != nil && *r.ReasonCode != record.ReasonBound && *r.ReasonCode != record.ReasonUnlikely
 }

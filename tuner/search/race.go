@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A race starts with the arms that are expected to be fast enough to win. It drops arms after each
@@ -124,8 +124,8 @@ func (s *state) beliefs() map[int]belief {
 }
 
 // ratio says how many times as fast arm a is as b, round by round.
-func (s *state) ratio(a, b int) results.Interval {
-	return results.Paired(s.samples[a], s.samples[b])
+func (s *state) ratio(a, b int) record.Interval {
+	return record.Paired(s.samples[a], s.samples[b])
 }
 
 // prefer orders equally fast arms: first the incumbent, then less memory, then the simpler one.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A Replay is a bench of recorded samples. It returns each arm's samples in order, and starts again
 // from the first after the last.
 type Replay struct {
-	Records []*results.Record // one for each arm; records that are not ok are out
+	Records []*record.Record // one for each arm; records that are not ok are out
 
 	// Time is the seconds that the samples drawn so far took, with each arm's setup.
 	Time float64
@@ -52,8 +52,8 @@ func (r *Replay) All() float64 {
 }
 
 // Samples returns a record's wall times in seconds per run; nil where it is not ok or was not verified.
-func Samples(rec *results.Record) []float64 {
-	if rec.Status != results.OK || rec.Samples == nil || rec.Verify == nil || !rec.Verify.OK {
+func Samples(rec *record.Record) []float64 {
+	if rec.Status != record.OK || rec.Samples == nil || rec.Verify == nil || !rec.Verify.OK {
 		return nil
 	}
 	return rec.Samples.Wall

@@ -12,7 +12,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A Bench takes samples.
@@ -91,7 +91,7 @@ type Result struct {
 	Lead   float64
 	Lo, Hi *float64
 
-	Clear bool // Winner leads all others, or there are none: see results.Interval.Leads
+	Clear bool // Winner leads all others, or there are none: see record.Interval.Leads
 
 	// Behind is how much longer the incumbent takes than Fastest, computed like Lead; 0: there is no
 	// incumbent, or it is the fastest.
@@ -311,5 +311,5 @@ func (s *state) settled() bool {
 	for _, i := range s.live {
 		samples = append(samples, s.samples[i])
 	}
-	return results.Settled(samples)
+	return record.Settled(samples)
 }

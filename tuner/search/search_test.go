@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // A noisy bench simulates arms of known speed on a shared machine: most samples are a little longer
@@ -342,14 +342,14 @@ func TestKnownArmsAreComparedByScore(t *testing.T) {
 }
 
 func TestReplayDrawsInOrder(t *testing.T) {
-	rec := func(status results.Status, samples ...float64) *results.Record {
-		r := &results.Record{Status: status, Verify: &results.Verify{OK: true}, Cost: results.Cost{Setup: 1, Verify: 2, Warmup: 3, Measure: float64(len(samples))}}
+	rec := func(status record.Status, samples ...float64) *record.Record {
+		r := &record.Record{Status: status, Verify: &record.Verify{OK: true}, Cost: record.Cost{Setup: 1, Verify: 2, Warmup: 3, Measure: float64(len(samples))}}
 		if samples != nil {
-			r.Samples = &results.Samples{Wall: samples}
+			r.Samples = &record.Samples{Wall: samples}
 		}
 		return r
 	}
-	b := &Replay{Records: []*results.Record{rec(results.OK, 3, 4), rec(results.Skipped)}}
+	b := &Replay{Records: []*record.Record{rec(record.OK, 3, 4), rec(record.Skipped)}}
 	for _, want := range []float64{3, 4, 3} {
 		if got, err := b.Measure(t.Context(), 0, 0); got != want || err != nil {
 			t.Errorf("%v, %v: want %v", got, err, want)
@@ -358,9 +358,9 @@ func TestReplayDrawsInOrder(t *testing.T) {
 	if _, err := b.Measure(t.Context(), 1, 0); !errors.Is(err, ErrOut) {
 		t.Errorf("a skipped one: %v", err)
 	}
-	unchecked := rec(results.OK, 1)
+	unchecked := rec(record.OK, 1)
 	unchecked.Verify = nil
-	if _, err := (&Replay{Records: []*results.Record{unchecked}}).Measure(t.Context(), 0, 0); !errors.Is(err, ErrOut) {
+	if _, err := (&Replay{Records: []*record.Record{unchecked}}).Measure(t.Context(), 0, 0); !errors.Is(err, ErrOut) {
 		t.Errorf("one that was not checked: %v", err)
 	}
 	if b.Time != 1+2+3+3+6 || b.All() != 6+2+6 {

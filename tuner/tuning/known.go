@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 )
@@ -17,16 +17,16 @@ type Memory struct {
 	Objective   string
 	Device      string
 	Libraries   map[string]string
-	Tool        results.Tool
+	Tool        record.Tool
 	Log         *slog.Logger
 
-	known map[string]*results.Record
+	known map[string]*record.Record
 }
 
 // add adds records that were measured in the same way. It keeps the newest of each key.
-func (y *Memory) add(recs []results.Record) {
+func (y *Memory) add(recs []record.Record) {
 	if y.known == nil {
-		y.known = map[string]*results.Record{}
+		y.known = map[string]*record.Record{}
 	}
 	for i := range recs {
 		r, m := &recs[i], &y.Measure
@@ -44,7 +44,7 @@ func (y *Memory) add(recs []results.Record) {
 
 // Read adds the records of one run, whatever its environment.
 func (y *Memory) Read(run string) error {
-	_, recs, _, err := results.Read(run)
+	_, recs, _, err := record.Read(run)
 	if err == nil {
 		y.add(recs)
 	}
@@ -62,7 +62,7 @@ func (y *Memory) ReadAll(dir string) {
 		if !e.IsDir() {
 			continue
 		}
-		m, recs, _, err := results.Read(filepath.Join(dir, e.Name()))
+		m, recs, _, err := record.Read(filepath.Join(dir, e.Name()))
 		if err != nil || !y.holds(m) {
 			continue
 		}
@@ -72,11 +72,11 @@ func (y *Memory) ReadAll(dir string) {
 }
 
 // Records returns the known records by key.
-func (y *Memory) Records() map[string]*results.Record { return y.known }
+func (y *Memory) Records() map[string]*record.Record { return y.known }
 
 // holds reports whether a run's records are valid here: the device, its libraries and the program are
 // the same.
-func (y *Memory) holds(m results.Manifest) bool {
+func (y *Memory) holds(m record.Manifest) bool {
 	if len(m.Devices) == 0 || m.Devices[0].Key != y.Device {
 		return false
 	}

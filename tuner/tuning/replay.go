@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"rnnbench/plots/quantity"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/search"
 	"rnnbench/tuner/wisdom"
@@ -15,8 +15,8 @@ import (
 
 // A Replay searches among the records of runs, without a device.
 type Replay struct {
-	Sets   []results.Set // the runs
-	Book   *wisdom.Book  // gets the entries found
+	Sets   []record.Set // the runs
+	Book   *wisdom.Book // gets the entries found
 	Search search.Options
 
 	Winners Winners
@@ -24,7 +24,7 @@ type Replay struct {
 }
 
 // Do searches at each point of recs.
-func (y *Replay) Do(ctx context.Context, recs []results.Record) error {
+func (y *Replay) Do(ctx context.Context, recs []record.Record) error {
 	var all []*tuner.Replay
 	priors := map[string]*tuner.Prior{} // by device and cache
 	for _, group := range tuner.ByPoint(recs) {
@@ -55,7 +55,7 @@ func (y *Replay) Do(ctx context.Context, recs []results.Record) error {
 }
 
 // Recorded lists how many candidates each recorded point has, and counts them all.
-func Recorded(recs []results.Record) (list *Winners, candidates int) {
+func Recorded(recs []record.Record) (list *Winners, candidates int) {
 	list = &Winners{}
 	for _, group := range tuner.ByPoint(recs) {
 		n := tuner.CanRun(group)
@@ -66,9 +66,9 @@ func Recorded(recs []results.Record) (list *Winners, candidates int) {
 }
 
 // Unverified counts timed records whose answers were not checked.
-func Unverified(recs []results.Record) (n int) {
+func Unverified(recs []record.Record) (n int) {
 	for i := range recs {
-		if r := &recs[i]; r.Status == results.OK && r.Verify == nil {
+		if r := &recs[i]; r.Status == record.OK && r.Verify == nil {
 			n++
 		}
 	}
@@ -93,13 +93,13 @@ func quality(all []*tuner.Replay, strategy string) string {
 }
 
 // setOf finds the run of a record.
-func setOf(sets []results.Set, r *results.Record) *results.Set {
-	i := slices.IndexFunc(sets, func(s results.Set) bool { return s.Manifest.Run == r.Run })
+func setOf(sets []record.Set, r *record.Record) *record.Set {
+	i := slices.IndexFunc(sets, func(s record.Set) bool { return s.Manifest.Run == r.Run })
 	return &sets[max(i, 0)]
 }
 
 // peakOf is the device's peak in FLOP/s that a run measured; 0: unknown or unsure.
-func peakOf(s *results.Set, device string) float64 {
+func peakOf(s *record.Set, device string) float64 {
 	for _, d := range s.Manifest.Devices {
 		if d.Key == device {
 			return d.PeakRate()
@@ -109,7 +109,7 @@ func peakOf(s *results.Set, device string) float64 {
 }
 
 // versionsOf returns the versions of a run's program and of a device's libraries.
-func versionsOf(s *results.Set, device string) (tool string, libraries map[string]string) {
+func versionsOf(s *record.Set, device string) (tool string, libraries map[string]string) {
 	for _, d := range s.Manifest.Devices {
 		if d.Key == device {
 			libraries = d.Facts

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/plan"
@@ -20,7 +20,7 @@ type Session struct {
 	Tune   *tuner.Tune
 	Plan   plan.Plan
 	Budget time.Duration // of all points; 0: no limit
-	Known  map[string]*results.Record
+	Known  map[string]*record.Record
 
 	Book      *wisdom.Book
 	Path      string            // of the book; "": it is not saved
@@ -30,27 +30,27 @@ type Session struct {
 	Libraries map[string]string // versions of the device's libraries
 
 	// Begin creates the run's folder, or opens the run to resume.
-	Begin func() (*results.Run, error)
+	Begin func() (*record.Run, error)
 	// Instead, where set, replaces tuning at each point. Its winners do not go into the book.
-	Instead func(context.Context, results.Point, []grid.Spec) (*tuner.Verdict, error)
+	Instead func(context.Context, record.Point, []grid.Spec) (*tuner.Verdict, error)
 	// Tuned receives each verdict.
 	Tuned func(*tuner.Verdict)
 
-	Run     *results.Run // nil: nothing was measured yet
-	Kept    bool         // the book has a winner
+	Run     *record.Run // nil: nothing was measured yet
+	Kept    bool        // the book has a winner
 	Winners Winners
-	Records []results.Record // of all candidates
-	chosen  []results.Winner // of the points tuned so far
+	Records []record.Record // of all candidates
+	chosen  []record.Winner // of the points tuned so far
 }
 
 // Do tunes every point. Results found before an error stay saved.
 func (s *Session) Do(ctx context.Context) error {
 	start := time.Now()
-	s.Tune.Recall = func(key string) *results.Record { return s.Known[key] }
+	s.Tune.Recall = func(key string) *record.Record { return s.Known[key] }
 	s.Tune.Emit = s.append
 	s.Tune.Search.Spent = func() bool { return s.Budget > 0 && time.Since(start) > s.Budget }
 	left := s.Plan.Points()
-	return s.Plan.Each(func(at results.Point, specs []grid.Spec) error {
+	return s.Plan.Each(func(at record.Point, specs []grid.Spec) error {
 		if s.Budget > 0 { // a point whose winner is open may use its share of what is left
 			until := time.Now().Add(time.Until(start.Add(s.Budget)) / time.Duration(max(1, left)))
 			s.Tune.Search.Longer = func() bool { return time.Now().Before(until) }
@@ -67,10 +67,10 @@ func (s *Session) Do(ctx context.Context) error {
 }
 
 // point tunes one point.
-func (s *Session) point(ctx context.Context, at results.Point, specs []grid.Spec) error {
+func (s *Session) point(ctx context.Context, at record.Point, specs []grid.Spec) error {
 	find := s.Instead
 	if find == nil {
-		find = func(ctx context.Context, at results.Point, specs []grid.Spec) (*tuner.Verdict, error) {
+		find = func(ctx context.Context, at record.Point, specs []grid.Spec) (*tuner.Verdict, error) {
 			return s.Tune.Tune(ctx, at, specs, tuner.Incumbent(s.Book, s.Tune.Objective, s.Tune.Device.Info().Key, s.Cache, at))
 		}
 	}
@@ -103,7 +103,7 @@ func (s *Session) Open() (err error) {
 // append saves a record. The first one starts the run, so there is no run if everything is known
 // already. It leaves out an old winner that ran again for comparison, if the resumed run has its
 // record.
-func (s *Session) append(r *results.Record) error {
+func (s *Session) append(r *record.Record) error {
 	if s.Run == nil {
 		if err := s.Open(); err != nil {
 			return err
@@ -141,14 +141,14 @@ func (s *Session) won(v *tuner.Verdict) error {
 			run = s.Run.Manifest().Run
 		}
 		seconds, joules := v.Cost()
-		s.chosen = append(s.chosen, results.Winner{Point: v.Point, Label: w.Label(), Seconds: seconds, Joules: joules, Run: run, Ties: v.TieLabels(), Dropped: v.Dropped})
+		s.chosen = append(s.chosen, record.Winner{Point: v.Point, Label: w.Label(), Seconds: seconds, Joules: joules, Run: run, Ties: v.TieLabels(), Dropped: v.Dropped})
 	}
 	if s.Run == nil {
 		return nil
 	}
-	return s.Run.Update(func(m *results.Manifest) {
+	return s.Run.Update(func(m *record.Manifest) {
 		for _, w := range s.chosen {
-			if i := slices.IndexFunc(m.Winners, func(old results.Winner) bool { return old.Point == w.Point }); i >= 0 {
+			if i := slices.IndexFunc(m.Winners, func(old record.Winner) bool { return old.Point == w.Point }); i >= 0 {
 				m.Winners[i] = w
 			} else {
 				m.Winners = append(m.Winners, w)
@@ -161,7 +161,7 @@ func (s *Session) won(v *tuner.Verdict) error {
 // point with the number of points done.
 func (s *Session) Candidates(ctx context.Context, tell func(done int)) (*Winners, error) {
 	list := &Winners{}
-	err := s.Plan.Each(func(at results.Point, specs []grid.Spec) error {
+	err := s.Plan.Each(func(at record.Point, specs []grid.Spec) error {
 		tell(list.Points())
 		n, dropped, same, err := s.Tune.Candidates(ctx, at, specs)
 		if err == nil {

@@ -12,7 +12,7 @@ import (
 
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -23,10 +23,10 @@ import (
 
 // points is a plan of two small points.
 func points() plan.Plan {
-	at := results.Point{Cell: "lstm", Pass: "forward", Hidden: 8, Input: 8, Layers: 1, Batch: 2, Steps: 3, Precision: "fp32"}
+	at := record.Point{Cell: "lstm", Pass: "forward", Hidden: 8, Input: 8, Layers: 1, Batch: 2, Steps: 3, Precision: "fp32"}
 	next := at
 	next.Steps = 4
-	return plan.Plan{Parts: []plan.Part{{Points: []results.Point{at, next}, Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "cudnnstyle", Label: "cudnnstyle"}}}}}
+	return plan.Plan{Parts: []plan.Part{{Points: []record.Point{at, next}, Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "cudnnstyle", Label: "cudnnstyle"}}}}}
 }
 
 // session makes a session of two points in a folder. It also returns the verdicts it reported.
@@ -46,8 +46,8 @@ func session(t *testing.T, dir string) (*Session, *[]*tuner.Verdict) {
 			Search: search.Options{Strategy: "racing", Rounds: 3, Tie: 0.01},
 		},
 		Plan: q, Book: &wisdom.Book{}, Path: filepath.Join(dir, "w.toml"), Cache: "hot", Tool: "1",
-		Begin: func() (*results.Run, error) {
-			return results.Create(dir, results.Manifest{Devices: []results.Device{{Key: d.Info().Key, Facts: map[string]string{"workers": "1"}}}, Plan: q.Manifest()})
+		Begin: func() (*record.Run, error) {
+			return record.Create(dir, record.Manifest{Devices: []record.Device{{Key: d.Info().Key, Facts: map[string]string{"workers": "1"}}}, Plan: q.Manifest()})
 		},
 		Tuned: func(v *tuner.Verdict) { told = append(told, v) },
 	}, &told
@@ -101,8 +101,8 @@ func TestSessionStops(t *testing.T) {
 	if s.Budget = time.Hour; s.Do(ctx) != context.Canceled {
 		t.Error("an interrupted session went on")
 	}
-	s.Instead = func(ctx context.Context, at results.Point, specs []grid.Spec) (*tuner.Verdict, error) {
-		return s.Tune.Tune(ctx, at, specs, results.Impl{})
+	s.Instead = func(ctx context.Context, at record.Point, specs []grid.Spec) (*tuner.Verdict, error) {
+		return s.Tune.Tune(ctx, at, specs, record.Impl{})
 	}
 	if err := s.Do(t.Context()); err != nil || s.Kept || s.Winners.Tuned() != 2 {
 		t.Errorf("%v: %+v", err, s.Winners)
@@ -119,7 +119,7 @@ func TestSessionStops(t *testing.T) {
 
 // TestMemory: only records from the same environment, measured in the same way, are known.
 func TestMemory(t *testing.T) {
-	m := results.Manifest{Devices: []results.Device{{Key: "cpu-x", Facts: map[string]string{"workers": "2"}}}}
+	m := record.Manifest{Devices: []record.Device{{Key: "cpu-x", Facts: map[string]string{"workers": "2"}}}}
 	y := &Memory{Measure: config.Default(), Device: "cpu-x", Libraries: map[string]string{"workers": "2"}}
 	if !y.holds(m) {
 		t.Error("its own environment is another")
@@ -135,11 +135,11 @@ func TestMemory(t *testing.T) {
 			t.Errorf("another %s is the same environment", what)
 		}
 	}
-	rec := func(hidden int, status results.Status, seed uint64) results.Record {
-		return results.Record{Point: results.Point{Hidden: hidden}, Status: status, Mode: results.Mode{Cache: y.Measure.Cache, Data: y.Measure.Data, Seed: seed}}
+	rec := func(hidden int, status record.Status, seed uint64) record.Record {
+		return record.Record{Point: record.Point{Hidden: hidden}, Status: status, Mode: record.Mode{Cache: y.Measure.Cache, Data: y.Measure.Data, Seed: seed}}
 	}
 	y.RetryFailed = true
-	y.add([]results.Record{rec(8, results.OK, y.Measure.Seed), rec(16, results.OK, y.Measure.Seed+1), rec(24, results.Failed, y.Measure.Seed)})
+	y.add([]record.Record{rec(8, record.OK, y.Measure.Seed), rec(16, record.OK, y.Measure.Seed+1), rec(24, record.Failed, y.Measure.Seed)})
 	if len(y.Records()) != 1 {
 		t.Errorf("%d records are known", len(y.Records()))
 	}
@@ -147,15 +147,15 @@ func TestMemory(t *testing.T) {
 
 // TestReplay searches among records of a run, and puts the winners into the book.
 func TestReplay(t *testing.T) {
-	rec := func(name string, hidden int, seconds float64) results.Record {
+	rec := func(name string, hidden int, seconds float64) record.Record {
 		wall := []float64{seconds, seconds, seconds, seconds}
-		st, _ := results.Summarize(wall, 0)
-		return results.Record{
-			Point: results.Point{Hidden: hidden}, Device: "cpu-x", Impl: results.Impl{Name: name, Label: name}, Status: results.OK,
-			Mode: results.Mode{Cache: "hot"}, Samples: &results.Samples{Wall: wall}, Stats: &st, Verify: &results.Verify{OK: true}, Run: "r",
+		st, _ := record.Summarize(wall, 0)
+		return record.Record{
+			Point: record.Point{Hidden: hidden}, Device: "cpu-x", Impl: record.Impl{Name: name, Label: name}, Status: record.OK,
+			Mode: record.Mode{Cache: "hot"}, Samples: &record.Samples{Wall: wall}, Stats: &st, Verify: &record.Verify{OK: true}, Run: "r",
 		}
 	}
-	recs := []results.Record{rec("naive", 8, 2), rec("scan", 8, 1), rec("naive", 16, 1), rec("scan", 16, 2), rec("naive", 24, 1)}
+	recs := []record.Record{rec("naive", 8, 2), rec("scan", 8, 1), rec("naive", 16, 1), rec("scan", 16, 2), rec("naive", 24, 1)}
 	recs[4].Verify = nil
 	if n := Unverified(recs); n != 1 {
 		t.Errorf("%d are unverified", n)
@@ -165,7 +165,7 @@ func TestReplay(t *testing.T) {
 		t.Errorf("%d candidates at %d points", candidates, list.Points())
 	}
 	y := &Replay{
-		Sets:   []results.Set{{Manifest: results.Manifest{Run: "other"}}, {Manifest: results.Manifest{Run: "r", Devices: []results.Device{{Key: "cpu-x", Facts: map[string]string{"simd": "avx2"}}}}}},
+		Sets:   []record.Set{{Manifest: record.Manifest{Run: "other"}}, {Manifest: record.Manifest{Run: "r", Devices: []record.Device{{Key: "cpu-x", Facts: map[string]string{"simd": "avx2"}}}}}},
 		Book:   &wisdom.Book{},
 		Search: search.Options{Strategy: "exhaustive", Rounds: 4},
 	}

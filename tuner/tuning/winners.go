@@ -7,16 +7,16 @@ import (
 
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 )
 
 // Winners is the table of what tuning found.
 type Winners struct {
-	Records []results.Record // of the winners
-	Samples int              // that were taken
-	Untimed int              // points at which the budget was spent before a candidate was timed
-	Cut     int              // points at which it was spent after a candidate was timed
+	Records []record.Record // of the winners
+	Samples int             // that were taken
+	Untimed int             // points at which the budget was spent before a candidate was timed
+	Cut     int             // points at which it was spent after a candidate was timed
 	Notes   []string
 
 	rows          [][]table.Cell
@@ -47,7 +47,7 @@ const TimedNothing = "budget exhausted before a candidate was timed"
 func (w *Winners) Noise() string {
 	s := quantity.Standing{Winners: w.rivals, Clear: w.clear, Timed: len(w.Records)}
 	for i := range w.Records {
-		if slices.Contains(w.Records[i].Warnings, results.WarnNoisy) {
+		if slices.Contains(w.Records[i].Warnings, record.WarnNoisy) {
 			s.Noisy++
 		}
 	}
@@ -55,7 +55,7 @@ func (w *Winners) Noise() string {
 }
 
 // Plan adds a point of a dry run.
-func (w *Winners) Plan(p results.Point, candidates, same, dropped int) {
+func (w *Winners) Plan(p record.Point, candidates, same, dropped int) {
 	w.planned = true
 	w.dropped = w.dropped || dropped > 0
 	w.rows = append(w.rows, []table.Cell{table.Text(p.String()), table.Int(candidates), table.Int(same), table.Int(dropped)})

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"rnnbench/plots/table"
-	"rnnbench/results"
+	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/search"
 )
@@ -16,11 +16,11 @@ import (
 func TestNoise(t *testing.T) {
 	w := &Winners{}
 	for _, v := range [][2]float64{{-0.1, 0.3}, {0.1, 0.3}} {
-		var recs []*results.Record
+		var recs []*record.Record
 		for i, name := range []string{"naive", "cudnnstyle"} {
-			recs = append(recs, &results.Record{
-				Point: results.Point{Hidden: 8}, Impl: results.Impl{Name: name}, Status: results.OK, Warnings: []string{results.WarnNoisy},
-				Stats: &results.Stats{Median: float64(1 + i)},
+			recs = append(recs, &record.Record{
+				Point: record.Point{Hidden: 8}, Impl: record.Impl{Name: name}, Status: record.OK, Warnings: []string{record.WarnNoisy},
+				Stats: &record.Stats{Median: float64(1 + i)},
 			})
 		}
 		w.Add(&tuner.Verdict{Records: recs,
@@ -35,8 +35,8 @@ func TestNoise(t *testing.T) {
 func TestBehind(t *testing.T) {
 	for _, lead := range []float64{0.1, -0.1} {
 		w := &Winners{}
-		rec := &results.Record{Point: results.Point{Hidden: 8}, Status: results.OK, Stats: &results.Stats{Median: 1}}
-		w.Add(&tuner.Verdict{Records: []*results.Record{rec, rec},
+		rec := &record.Record{Point: record.Point{Hidden: 8}, Status: record.OK, Stats: &record.Stats{Median: 1}}
+		w.Add(&tuner.Verdict{Records: []*record.Record{rec, rec},
 			Result: &search.Result{Winner: 0, Second: 1, Lead: lead, Medians: []float64{1, 1 + lead}, Left: make([]search.Reason, 2), Complete: true}})
 		if got := slices.Contains(w.Table().Notes, Behind); got != (lead < 0) {
 			t.Errorf("a lead of %v is explained: %v", lead, got)
@@ -46,7 +46,7 @@ func TestBehind(t *testing.T) {
 
 // TestUntimed: a budget that ends before a candidate was timed is told from candidates that cannot run.
 func TestUntimed(t *testing.T) {
-	v := &tuner.Verdict{Point: results.Point{Hidden: 8}, Result: &search.Result{Winner: -1, Second: -1}}
+	v := &tuner.Verdict{Point: record.Point{Hidden: 8}, Result: &search.Result{Winner: -1, Second: -1}}
 	list := &Winners{}
 	list.Add(v)
 	list.Add(&tuner.Verdict{Point: v.Point, Result: &search.Result{Winner: -1, Second: -1, Complete: true}})
@@ -69,7 +69,7 @@ func TestDropped(t *testing.T) {
 		dropped     int
 		text, plain string
 	}{{0, "", "0"}, {2290, "2290 dropped by prediction", "2290"}} {
-		v := &tuner.Verdict{Point: results.Point{Hidden: 8}, Dropped: c.dropped, Result: &search.Result{Winner: -1, Second: -1, Complete: true}}
+		v := &tuner.Verdict{Point: record.Point{Hidden: 8}, Dropped: c.dropped, Result: &search.Result{Winner: -1, Second: -1, Complete: true}}
 		tuned, planned := &Winners{}, &Winners{}
 		tuned.Add(v)
 		planned.Plan(v.Point, 2349, 7, c.dropped)
@@ -92,8 +92,8 @@ func TestDropped(t *testing.T) {
 func TestUnsure(t *testing.T) {
 	for _, clear := range []bool{false, true} {
 		w := &Winners{}
-		rec := &results.Record{Point: results.Point{Hidden: 8}, Status: results.OK, Stats: &results.Stats{Median: 1}}
-		v := &tuner.Verdict{Records: []*results.Record{rec, rec},
+		rec := &record.Record{Point: record.Point{Hidden: 8}, Status: record.OK, Stats: &record.Stats{Median: 1}}
+		v := &tuner.Verdict{Records: []*record.Record{rec, rec},
 			Result: &search.Result{Winner: 0, Second: 1, Lead: 130.43, Clear: clear, Medians: []float64{1, 131.43}, Left: make([]search.Reason, 2), Complete: clear}}
 		w.Add(v)
 		var b bytes.Buffer

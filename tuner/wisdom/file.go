@@ -15,8 +15,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"rnnbench/internal/tomlfile"
-	"rnnbench/results"
-	"rnnbench/results/files"
+	"rnnbench/record"
+	"rnnbench/record/files"
 )
 
 // File is the name of the book in a user's configuration folder.
@@ -103,10 +103,10 @@ func toFile(e Entry) entry {
 func fromFile(f entry) Entry {
 	return Entry{
 		Device: f.Device, Cache: f.Cache,
-		Point: results.Point{
+		Point: record.Point{
 			Cell: f.Cell, Pass: f.Pass, Precision: f.Precision, Hidden: f.Hidden, Input: f.Input, Batch: f.Batch, Steps: f.Steps,
 			Layers: f.Layers, Streams: f.Streams, Output: f.Output, OneHot: f.OneHot, History: f.History,
-			Calls: f.Calls, Symbols: f.Symbols, Embedding: f.Embedding, Groups: f.Groups, Heads: f.Heads, Projection: f.Projection, Resets: f.Resets, Weighted: f.Weighted, Direction: results.DirectionOf(f.Direction), Lengths: results.SequenceLengthsOf(f.Lengths),
+			Calls: f.Calls, Symbols: f.Symbols, Embedding: f.Embedding, Groups: f.Groups, Heads: f.Heads, Projection: f.Projection, Resets: f.Resets, Weighted: f.Weighted, Direction: record.DirectionOf(f.Direction), Lengths: record.SequenceLengthsOf(f.Lengths),
 		},
 		Objective: f.Objective, Impl: f.Impl, Knobs: f.Knobs, Seconds: f.Seconds, Joules: f.Joules, RunnerUp: f.RunnerUp, Lead: f.Lead, Tried: f.Tried, Complete: f.Complete, Unsure: f.Unsure, By: f.By,
 		Tool: f.Tool, Libraries: f.Libraries, Run: f.Run, Time: f.Time.UTC(),
@@ -115,10 +115,10 @@ func fromFile(f entry) Entry {
 
 // check returns an error for an invalid entry.
 func (f *entry) check() error {
-	if err := new(results.Direction).UnmarshalText([]byte(f.Direction)); err != nil {
+	if err := new(record.Direction).UnmarshalText([]byte(f.Direction)); err != nil {
 		return err
 	}
-	if err := new(results.SequenceLengths).UnmarshalText([]byte(results.SequenceLengthsOf(f.Lengths).String())); err != nil {
+	if err := new(record.SequenceLengths).UnmarshalText([]byte(record.SequenceLengthsOf(f.Lengths).String())); err != nil {
 		return err
 	}
 	switch {
@@ -134,9 +134,9 @@ func (f *entry) check() error {
 		return errors.New("impl is missing")
 	case f.By != "" && f.By != ByRace:
 		return fmt.Errorf("by is %q: write %s, or omit it", f.By, ByRace)
-	case f.Objective != "" && f.Objective != results.OfEnergy:
-		return fmt.Errorf("objective is %q: write %s, or omit it for time", f.Objective, results.OfEnergy)
-	case f.Joules < 0 || f.Joules > math.MaxFloat64 || math.IsNaN(f.Joules) || f.Objective == results.OfEnergy != (f.Joules > 0):
+	case f.Objective != "" && f.Objective != record.OfEnergy:
+		return fmt.Errorf("objective is %q: write %s, or omit it for time", f.Objective, record.OfEnergy)
+	case f.Joules < 0 || f.Joules > math.MaxFloat64 || math.IsNaN(f.Joules) || f.Objective == record.OfEnergy != (f.Joules > 0):
 		return errors.New("joules must be above 0 where the objective is energy, and missing elsewhere")
 	case !(f.Seconds > 0) || math.IsInf(f.Seconds, 0) || math.IsNaN(f.Lead) || math.IsInf(f.Lead, 0):
 		return errors.New("seconds or lead is out of range")
@@ -177,7 +177,7 @@ func Parse(data []byte, name string) (*Book, error) {
 	b := &Book{}
 	type question struct {
 		device, cache, objective string
-		point                    results.Point
+		point                    record.Point
 	}
 	asked := map[question]bool{}
 	for i, f := range d.Entry {

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Schema names the version of the file.
@@ -27,8 +27,8 @@ type Book struct {
 type Entry struct {
 	Device    string // key, as in records
 	Cache     string // "hot" or "cold"
-	Point     results.Point
-	Objective string // what was minimised: "" for time, or results.OfEnergy
+	Point     record.Point
+	Objective string // what was minimised: "" for time, or record.OfEnergy
 
 	Impl     string
 	Knobs    map[string]int // all knobs of the technique and the device
@@ -130,12 +130,12 @@ const farthest = 2
 
 // Lookup lists the entries for a point on a device, the nearest first. Only entries with the same
 // cell, pass, precision and form of input and output count.
-func (b *Book) Lookup(device, cache string, p results.Point) []Match {
+func (b *Book) Lookup(device, cache string, p record.Point) []Match {
 	return b.LookupFor("", device, cache, p)
 }
 
 // LookupFor is Lookup for an objective. Entries tuned for another objective do not count.
-func (b *Book) LookupFor(objective, device, cache string, p results.Point) []Match {
+func (b *Book) LookupFor(objective, device, cache string, p record.Point) []Match {
 	var list []Match
 	for _, e := range b.Entries {
 		q := e.Point
@@ -163,7 +163,7 @@ func (b *Book) LookupFor(objective, device, cache string, p results.Point) []Mat
 
 // Distance is how far two shapes are apart, in octaves: the sum over hidden, batch, steps and layers,
 // plus half the sum over the ratios of inputs and outputs to hidden units, which matter less.
-func Distance(p, q results.Point) float64 {
+func Distance(p, q record.Point) float64 {
 	octaves := func(a, b float64) float64 { return math.Abs(math.Log2(a / b)) }
 	d := octaves(float64(p.Hidden), float64(q.Hidden)) + octaves(float64(p.Batch), float64(q.Batch)) +
 		octaves(float64(p.Steps), float64(q.Steps)) + octaves(float64(p.Layers), float64(q.Layers))

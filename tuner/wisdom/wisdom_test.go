@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
-func point(hidden, batch int) results.Point {
-	return results.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Batch: batch, Steps: 50, Layers: 1, Precision: "fp32"}
+func point(hidden, batch int) record.Point {
+	return record.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Batch: batch, Steps: 50, Layers: 1, Precision: "fp32"}
 }
 
-func fact(p results.Point, seconds float64) Entry {
+func fact(p record.Point, seconds float64) Entry {
 	return Entry{
 		Device: "cpu-x-2t", Cache: "hot", Point: p, Impl: "cudnnstyle", Knobs: map[string]int{"fused": 1, "teams": 0}, Seconds: seconds,
 		RunnerUp: "persistent:transposed=2", Lead: 0.04, Tried: 40, Complete: true, Tool: "v1", Libraries: map[string]string{"simd": "avx512"},
@@ -76,7 +76,7 @@ func TestRoundTrip(t *testing.T) {
 // finds the other.
 func TestObjectives(t *testing.T) {
 	thrifty := fact(point(64, 4), 2e-3)
-	thrifty.Objective, thrifty.Joules, thrifty.Impl = results.OfEnergy, 0.25, "naive"
+	thrifty.Objective, thrifty.Joules, thrifty.Impl = record.OfEnergy, 0.25, "naive"
 	b := &Book{}
 	b.Put(thrifty)
 	if m := b.Lookup("cpu-x-2t", "hot", point(64, 4)); m != nil {
@@ -91,7 +91,7 @@ func TestObjectives(t *testing.T) {
 	if err != nil || len(back.Entries) != 2 {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if m := back.LookupFor(results.OfEnergy, "cpu-x-2t", "hot", point(64, 4)); len(m) != 1 || !reflect.DeepEqual(m[0].Entry, thrifty) {
+	if m := back.LookupFor(record.OfEnergy, "cpu-x-2t", "hot", point(64, 4)); len(m) != 1 || !reflect.DeepEqual(m[0].Entry, thrifty) {
 		t.Errorf("%+v", m)
 	}
 	if m := back.Lookup("cpu-x-2t", "hot", point(64, 8)); len(m) != 1 || m[0].Impl != "cudnnstyle" {
@@ -157,9 +157,9 @@ func TestLookup(t *testing.T) {
 			t.Errorf("H=%d B=%d: %s of %v (%.2f octaves), want %s", c.hidden, c.batch, m.Kind, m.Point, m.Distance, c.want)
 		}
 	}
-	for what, spoil := range map[string]func(p *results.Point){
-		"cell": func(p *results.Point) { p.Cell = "gru" }, "pass": func(p *results.Point) { p.Pass = "train" },
-		"precision": func(p *results.Point) { p.Precision = "bf16" }, "output": func(p *results.Point) { p.Output = 10 },
+	for what, spoil := range map[string]func(p *record.Point){
+		"cell": func(p *record.Point) { p.Cell = "gru" }, "pass": func(p *record.Point) { p.Pass = "train" },
+		"precision": func(p *record.Point) { p.Precision = "bf16" }, "output": func(p *record.Point) { p.Output = 10 },
 	} {
 		p := point(64, 1)
 		spoil(&p)

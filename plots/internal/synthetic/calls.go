@@ -3,13 +3,13 @@ package synthetic
 import (
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Calls returns records of one-step calls. Most calls take about the median time, some much longer.
-func Calls(hidden, batch []int) []results.Record {
+func Calls(hidden, batch []int) []record.Record {
 	m := &Machine{}
-	var list []results.Record
+	var list []record.Record
 	for _, h := range hidden {
 		for _, b := range batch {
 			for i, label := range []string{"naive", "cudnnstyle", "persistent"} {
@@ -22,7 +22,7 @@ func Calls(hidden, batch []int) []results.Record {
 					t := r.Stats.Median * 1e9 * late
 					wall, run = append(wall, time.Duration(t)), append(run, time.Duration(0.8*t))
 				}
-				r.Latency = results.NewLatency(wall, run)
+				r.Latency = record.NewLatency(wall, run)
 				list = append(list, r)
 			}
 		}

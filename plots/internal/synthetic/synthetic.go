@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"rnnbench/results"
+	"rnnbench/record"
 )
 
 // Peak and Copy are the rates of the synthetic machine, in FLOP/s and bytes/s.
@@ -29,13 +29,13 @@ func (m *Machine) noise() float64 {
 }
 
 // Point returns a forward pass of a four-layer LSTM in fp32.
-func Point(hidden, batch, steps int) results.Point {
-	return results.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Batch: batch, Steps: steps, Layers: 4, Precision: "fp32"}
+func Point(hidden, batch, steps int) record.Point {
+	return record.Point{Cell: "lstm", Pass: "forward", Hidden: hidden, Input: hidden, Batch: batch, Steps: steps, Layers: 4, Precision: "fp32"}
 }
 
 // Record generates the record of a technique at a point. overhead is in seconds per step; share is
 // the share of the peak that the technique reaches on large work.
-func (m *Machine) Record(p results.Point, label string, overhead, share float64) results.Record {
+func (m *Machine) Record(p record.Point, label string, overhead, share float64) record.Record {
 	flops := 16 * float64(p.Hidden) * float64(p.Hidden) * float64(p.Batch) * float64(p.Steps) * float64(p.Layers)
 	weights := 32 * float64(p.Hidden) * float64(p.Hidden)
 	steps := float64(p.Steps) * float64(p.Layers)
@@ -48,11 +48,11 @@ func (m *Machine) Record(p results.Point, label string, overhead, share float64)
 	return m.timed(p, label, t, int64(flops), int64(bytes))
 }
 
-func (m *Machine) timed(p results.Point, label string, t float64, flops, bytes int64) results.Record {
+func (m *Machine) timed(p record.Point, label string, t float64, flops, bytes int64) record.Record {
 	m.seq++
 	t *= 1 + 0.02*m.noise()
 	const n = 10
-	samples := results.Samples{}
+	samples := record.Samples{}
 	for range n {
 		samples.Wall = append(samples.Wall, t*(1+0.01*m.noise()))
 		samples.Device = append(samples.Device, t*(1+0.008*m.noise()))
@@ -61,23 +61,23 @@ func (m *Machine) timed(p results.Point, label string, t float64, flops, bytes i
 	width := 0.004 + 0.02*math.Abs(m.noise())
 	lo, hi, peak, stdev := t*(1-width), t*(1+width*0.8), Peak, t*width
 	percent := 100 * float64(flops) / t / peak
-	return results.Record{
-		Schema: results.Schema, Run: "synthetic", Seq: m.seq, Time: time.Date(2026, 1, 2, 3, 4, m.seq%60, 0, time.UTC),
+	return record.Record{
+		Schema: record.Schema, Run: "synthetic", Seq: m.seq, Time: time.Date(2026, 1, 2, 3, 4, m.seq%60, 0, time.UTC),
 		Point:   p,
-		Impl:    results.Impl{Name: label, Label: label, Knobs: map[string]int{"tile": 64}, Streams: 1},
+		Impl:    record.Impl{Name: label, Label: label, Knobs: map[string]int{"tile": 64}, Streams: 1},
 		Device:  "synthetic machine, 2 threads",
-		Mode:    results.Mode{Order: "interleaved", Cache: "hot", Timer: "event", Data: "normal", Seed: 1},
-		Status:  results.OK,
-		Work:    results.Work{Model: "products", Flops: flops, Executed: flops, Bytes: bytes, Memory: bytes / 3, Ops: 100, Waits: 3},
+		Mode:    record.Mode{Order: "interleaved", Cache: "hot", Timer: "event", Data: "normal", Seed: 1},
+		Status:  record.OK,
+		Work:    record.Work{Model: "products", Flops: flops, Executed: flops, Bytes: bytes, Memory: bytes / 3, Ops: 100, Waits: 3},
 		Samples: &samples,
-		Stats: &results.Stats{N: n, Min: lo, Q1: lo, Median: t, Q3: hi, Max: hi, Mean: t, Stdev: &stdev, Lo: &lo, Hi: &hi,
+		Stats: &record.Stats{N: n, Min: lo, Q1: lo, Median: t, Q3: hi, Max: hi, Mean: t, Stdev: &stdev, Lo: &lo, Hi: &hi,
 			Level: 0.978, Stop: "target_ci"},
-		Rate: &results.Rate{Flops: float64(flops) / t, Bytes: float64(bytes) / t, Peak: &peak, Percent: &percent, Source: "measured"},
+		Rate: &record.Rate{Flops: float64(flops) / t, Bytes: float64(bytes) / t, Peak: &peak, Percent: &percent, Source: "measured"},
 	}
 }
 
 // Fail returns r without its result, with a status and its reason.
-func Fail(r results.Record, status results.Status, code, reason string) results.Record {
+func Fail(r record.Record, status record.Status, code, reason string) record.Record {
 	r.Status, r.ReasonCode, r.Reason = status, &code, &reason
 	r.Samples, r.Stats, r.Rate = nil, nil, nil
 	return r
@@ -95,20 +95,20 @@ func techniques() []technique {
 
 // Sweep returns records over hidden size, batch and technique. The persistent technique does not
 // fit the machine from 2048 units on.
-func Sweep(hidden, batch []int) []results.Record {
+func Sweep(hidden, batch []int) []record.Record {
 	m := &Machine{state: 1}
-	var recs []results.Record
+	var recs []record.Record
 	for _, b := range batch {
 		for _, h := range hidden {
 			for _, t := range techniques() {
 				r := m.Record(Point(h, b, 100), t.name, t.overhead, t.share)
 				switch {
 				case t.name == "persistent" && h >= 2048:
-					r = Fail(r, results.Skipped, results.ReasonResource, fmt.Sprintf("the recurrent matrix takes %d MiB, and the device holds 30", 16*h*h>>20))
+					r = Fail(r, record.Skipped, record.ReasonResource, fmt.Sprintf("the recurrent matrix takes %d MiB, and the device holds 30", 16*h*h>>20))
 				case t.name == "scan" && h >= 4096 && b >= 128:
-					r = Fail(r, results.Failed, results.ReasonOOM, "out of memory: 18.2 GiB asked for, 11.9 GiB free")
+					r = Fail(r, record.Failed, record.ReasonOOM, "out of memory: 18.2 GiB asked for, 11.9 GiB free")
 				case t.name == "scan" && h == 512:
-					r.Warnings = []string{results.WarnNoisy, results.WarnDrift}
+					r.Warnings = []string{record.WarnNoisy, record.WarnDrift}
 				}
 				recs = append(recs, r)
 			}
@@ -123,9 +123,9 @@ func Stages() []string {
 }
 
 // Ladder returns records of the stages at one point.
-func Ladder(hidden, batch int) []results.Record {
+func Ladder(hidden, batch int) []record.Record {
 	m := &Machine{state: 7}
-	var recs []results.Record
+	var recs []record.Record
 	for i, overhead := range []float64{700e-6, 420e-6, 250e-6, 120e-6, 110e-6, 112e-6, 60e-6} {
 		r := m.Record(Point(hidden, batch, 100), Stages()[i], overhead, 0.5+0.05*float64(i))
 		r.Impl.Name = "cudnnstyle"
@@ -136,9 +136,9 @@ func Ladder(hidden, batch int) []results.Record {
 }
 
 // Streams returns records of Hwang and Sung's experiment: batch times steps is constant.
-func Streams() []results.Record {
+func Streams() []record.Record {
 	m := &Machine{state: 3}
-	var recs []results.Record
+	var recs []record.Record
 	for b := 1; b <= 1024; b *= 2 {
 		for _, t := range techniques()[:1] {
 			recs = append(recs, m.Record(Point(1024, b, 1024/b), t.name, t.overhead, t.share))

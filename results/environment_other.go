@@ -1,6 +1,0 @@
-//go:build !darwin && !windows
-
-package results
-
-// askSystem has nothing to add to what the system publishes as files.
-func (e *Environment) askSystem() {}
