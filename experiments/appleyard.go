@@ -171,7 +171,7 @@ func reportLadder(rep *Report, recs []record.Record, p record.Point, on Target) 
 		case before != nil:
 			own = before.Seconds() / rec.Seconds()
 		}
-		row = append(row, number(rec.Seconds()/cells*1e6, "%.0f"), number(halfWidth(rec), "%.1f %%"),
+		row = append(row, number(rec.Seconds()/cells*1e6, "%.0f"), halfCell(rec),
 			table.Number(rec.FLOPS(), quantity.SI(rec.FLOPS(), "FLOP/s")),
 			number(up, "%.1f"), number(here, "%.2f"), number(step, "%.2f"), number(own, "%.2f"))
 		t.Rows = append(t.Rows, row)
@@ -206,12 +206,12 @@ func bestForm(recs []record.Record, p record.Point) string {
 	return ""
 }
 
-// halfWidth is half of the interval of r's median in percent, NaN if unknown.
-func halfWidth(r *record.Record) float64 {
+// halfCell is a cell of half of the interval of r's median.
+func halfCell(r *record.Record) table.Cell {
 	if w, ok := r.Stats.HalfWidth(); ok {
-		return 100 * w
+		return table.Number(100*w, quantity.Half(w))
 	}
-	return math.NaN()
+	return missing()
 }
 
 // ladderFindings adds findings about the whole ladder at a point, and about what the paper could not

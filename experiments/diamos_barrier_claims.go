@@ -89,11 +89,7 @@ func exchanges(r *Report, recs []record.Record) {
 				blocks = table.Int(k.Group.Blocks)
 			}
 		}
-		half := missing()
-		if w, ok := x.Stats.HalfWidth(); ok {
-			half = number(100*w, "%.1f %%")
-		}
-		t.Rows = append(t.Rows, []table.Cell{blocks, table.Number(step(x), quantity.SI(step(x), "s")), half})
+		t.Rows = append(t.Rows, []table.Cell{blocks, table.Number(step(x), quantity.SI(step(x), "s")), halfCell(x)})
 	}
 	if len(t.Rows) > 0 {
 		r.Tables = append(r.Tables, t)

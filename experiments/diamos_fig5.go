@@ -246,20 +246,22 @@ func lacksMore() string {
 	return fmt.Sprintf("passes of more than %d sequences, so the part of each of %d devices would be compared with itself", fig5Minibatch/fig5Knee, fig5Knee)
 }
 
+// fig5Linear is the paper's finding on persistent kernels. Replicas and parts of replicas both bear on it.
+const fig5Linear = "persistent kernels scale nearly linearly to 128 GPUs"
+
 // fig5Persistent compares how the persistent kernels scale. Without sums, the shares are at most what
 // devices reach together. Without passes of many sequences, a share is at most too high.
 func fig5Persistent(r *Report, s scaling, on Target) {
-	const paper = "persistent kernels scale nearly linearly to 128 GPUs"
 	kept, well := s.keptShare(fig5Devices), atLeast(scalesWell)
 	if !s.beyond() && well.holds(kept) != no {
-		unmeasured(r, paper, lacksMore())
+		unmeasured(r, fig5Linear, lacksMore())
 		return
 	}
 	few, many := s.runs[fig5Minibatch/fig5Devices], s.runs[fig5Minibatch/fig5Knee]
 	n, m := float64(few.Point.Batch), float64(many.Point.Batch)
 	fixed := few.Seconds() - n*(many.Seconds()-few.Seconds())/(m-n)
 	why := fmt.Sprintf("by a line through the times of %.0f and %.0f sequences, %.0f %% of the time with %.0f does not depend on their number", n, m, 100*fixed/few.Seconds(), n)
-	claimOf(r, on, paper, fmt.Sprintf("with its part of 4 sequences, a device keeps %s of its highest throughput, without sums", kept.by(100).text("%.0f", " %")), kept, well, why)
+	claimOf(r, on, fig5Linear, fmt.Sprintf("with its part of 4 sequences, a device keeps %s of its highest throughput, without sums", kept.by(100).text("%.0f", " %")), kept, well, why)
 }
 
 // fig5Products compares how products scale.

@@ -167,7 +167,7 @@ func fig5Curve(r *Report, t *table.Table, here *model.Machine, s scaling) plots.
 func replicaSeries(recs []record.Record) plots.Series {
 	s := plots.Series{Label: "persistent, replicas measured", Like: "persistent", Scatter: true}
 	for _, n := range replicaCounts(Target{GPU: true}) {
-		if rec := find(recs, replicasLabel(n), func(p record.Point) bool { return p.Batch == fig5Shared }); rec != nil {
+		if rec := replicasRun(recs, n); rec != nil {
 			s.Points = append(s.Points, ratePoint(float64(n), rec))
 		}
 	}

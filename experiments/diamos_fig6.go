@@ -336,10 +336,8 @@ func reportPredicted(rep *Report, recs []record.Record, here *model.Machine) {
 		steps := float64(p.Steps)
 		sec := search.Score(rec.Samples.Wall) / steps // the faster half, since the machine was probed undisturbed
 		pt := plots.Point{X: x, Y: sec}
-		half := math.NaN()
-		if w, ok := rec.Stats.HalfWidth(); ok {
+		if _, ok := rec.Stats.HalfWidth(); ok {
 			pt.Lo, pt.Hi = *rec.Stats.Lo/steps, *rec.Stats.Hi/steps
-			half = 100 * w
 		}
 		add(p.Cell+", measured", false, pt)
 		ratio := sec / s.Time
@@ -354,7 +352,7 @@ func reportPredicted(rep *Report, recs []record.Record, here *model.Machine) {
 			}
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Text(s.Home),
-			table.Number(s.Time, quantity.SI(s.Time, "s")), table.Number(sec, quantity.SI(sec, "s")), number(half, "%.1f %%"),
+			table.Number(s.Time, quantity.SI(s.Time, "s")), table.Number(sec, quantity.SI(sec, "s")), halfCell(rec),
 			number(ratio, "%.2f"), table.Text(s.Limit), table.Text(why)})
 	}
 	if n == 0 {

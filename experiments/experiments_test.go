@@ -100,7 +100,7 @@ func learnt(r record.Record, t record.TrainingPlan, technique int) []record.Reco
 		one := r
 		one.Seq, one.Training = i, &record.Training{
 			Iterations: k, Wall: float64(k) * r.Stats.Median, Frames: int64(k) * int64(r.Point.Batch) * int64(r.Point.Steps),
-			Loss: loss, MeanLoss: loss, MeanOf: 1, Optimizer: t.Optimizer, Data: t.Data,
+			Loss: loss, MeanLoss: loss, MeanOf: 1, Optimizer: t.Optimizer, Data: t.Data, Repeat: t.Repeat,
 		}
 		if t.Beside {
 			s := r.Stats.Median

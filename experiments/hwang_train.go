@@ -76,10 +76,8 @@ var hwangTrain = Experiment{
 		plan := record.TrainingPlan{Data: data, Optimizer: wordOptimizer, Iterations: n, Every: n / 20, Batches: held, HeldBatch: enoughStreams, Beside: true}
 		speed := plan
 		speed.Iterations, speed.Every, speed.Batches, speed.Beside = n/speedShare, n/speedShare/2, 0, false
-		return []Training{
-			{Part: Part{points, []grid.Spec{parallel}}, Plan: plan},
-			{Part: Part{points, []grid.Spec{serial}}, Plan: speed},
-		}
+		first := Training{Part: Part{points, []grid.Spec{parallel}}, Plan: plan}
+		return append([]Training{first, {Part: Part{points, []grid.Spec{serial}}, Plan: speed}}, repeats(first)...)
 	},
 	Report: reportWords,
 }
@@ -99,7 +97,7 @@ func reportWords(recs []record.Record, on Target) (*Report, error) {
 	}
 	rep.Findings = append(rep.Findings,
 		"The paper reports speed alone. It names neither its text nor its learning rate, so the curves of loss are ours: of the documentation and sources of Go, by SGD with the same learning rate for all.",
-		"N streams learn N × h words at a time, by BPTT(2h; h): errors flow back through h to 2h − 1 steps. Fewer streams thus learn from longer contexts, and each minibatch covers fewer places of the text. Which of the two changes the loss was not measured, nor the spread over seeds.")
+		"N streams learn N × h words at a time, by BPTT(2h; h): errors flow back through h to 2h − 1 steps. Fewer streams thus learn from longer contexts, and each minibatch covers fewer places of the text. Which of the two changes the loss was not measured.")
 	fig, err := plots.Lines(learnt, plots.Spec{X: "frames", Y: "held-out", Series: "batch", Panel: "cell", Machine: on.Name, Title: "Learning a language model: loss against words, by the number of streams"})
 	byStreams(fig, "Words that were trained on")
 	rep.add("hwang-train-words", fig, err)
@@ -131,9 +129,10 @@ func byStreams(ch *plots.Chart, x string) {
 
 // wordRuns are the trainings of one network, and its passes alone.
 type wordRuns struct {
-	alone  []record.Record // passes: timed in turns with each training or, in older runs, apart
-	learnt []record.Record // of the technique, each network's in order
-	serial []record.Record // of the baseline
+	alone    []record.Record // passes: timed in turns with each training or, in older runs, apart
+	learnt   []record.Record // of the technique, each network's in order
+	repeated []record.Record // the same from further seeds
+	serial   []record.Record // of the baseline
 }
 
 func newWordRuns(recs []record.Record) wordRuns {
@@ -143,6 +142,8 @@ func newWordRuns(recs []record.Record) wordRuns {
 		case r.Status != record.OK:
 		case r.Training == nil:
 			w.alone = append(w.alone, r)
+		case r.Training.Repeat > 0:
+			w.repeated = append(w.repeated, r)
 		case r.Impl.Label == intra:
 			w.learnt = append(w.learnt, r)
 		case r.Impl.Label == baseline:
@@ -216,9 +217,11 @@ type streamsRun struct {
 	point        record.Point
 	alone        float64 // seconds of a pass
 	overhead     overhead
-	train, slow  float64 // seconds of an iteration: of the technique, of the baseline
-	unsteady     float64 // slowest over median time of an iteration
-	loss, toLoss float64 // the lowest held-out loss within the words that all have seen; seconds to the highest such loss of all
+	train, slow  float64  // seconds of an iteration: of the technique, of the baseline
+	unsteady     float64  // slowest over median time of an iteration
+	loss, toLoss float64  // the lowest held-out loss within the words that all have seen; seconds to the highest such loss of all
+	mean         estimate // of loss over seeds
+	seeds        int
 }
 
 func (s streamsRun) words(seconds float64) float64 {
@@ -248,19 +251,26 @@ func (w wordRuns) runs() (list []streamsRun, words int64, loss float64) {
 	all := points(w.learnt)
 	slices.SortFunc(all, func(a, b record.Point) int { return a.Batch - b.Batch })
 	for _, p := range all {
-		c := curve(w.learnt, p)
-		words = min(words, c[len(c)-1].Training.Frames)
+		for _, c := range w.seedsOf(p) {
+			words = min(words, c[len(c)-1].Training.Frames)
+		}
 	}
 	for _, p := range all {
-		s := streamsRun{point: p, alone: math.NaN(), overhead: overheadOf(curve(w.learnt, p)), train: pace(curve(w.learnt, p)), slow: pace(curve(w.serial, p)), loss: math.NaN(), toLoss: math.NaN()}
+		s := streamsRun{point: p, alone: math.NaN(), overhead: overheadOf(curve(w.learnt, p)), train: pace(curve(w.learnt, p)), slow: pace(curve(w.serial, p)), toLoss: math.NaN()}
 		if r := find(w.alone, intra, func(q record.Point) bool { return q == p }); r != nil {
 			s.alone = r.Seconds()
 		}
-		for _, r := range curve(w.learnt, p) {
-			if h := r.Training.HeldOut; h != nil && r.Training.Frames <= words && !(s.loss <= h.Loss) {
-				s.loss = h.Loss
+		var losses []float64
+		for i, c := range w.seedsOf(p) {
+			l := lowest(c, words)
+			if i == 0 {
+				s.loss = l
+			}
+			if !math.IsNaN(l) {
+				losses = append(losses, l)
 			}
 		}
+		s.mean, s.seeds = meanOver(losses), len(losses)
 		if all := paces(curve(w.learnt, p)); len(all) > 0 {
 			s.unsteady = all[len(all)-1] / s.train
 		}
@@ -302,8 +312,11 @@ func (rep *Report) words(w wordRuns, name string, on Target) {
 	for _, s := range list {
 		t.Rows = append(t.Rows, []table.Cell{
 			table.Int(s.point.Batch), table.Int(s.point.Steps), s.rate(s.slow), s.rate(s.train), number(s.slow/s.train, "%.2f"),
-			s.rate(s.alone), number(100*s.takes(), "%.0f %%"), number(s.loss, "%.3f"), number(s.toLoss, "%.1f s"),
+			s.rate(s.alone), number(100*s.takes(), "%.0f %%"), s.lossCell(), number(s.toLoss, "%.1f s"),
 		})
+	}
+	if slices.ContainsFunc(list, func(s streamsRun) bool { return s.seeds > 1 }) {
+		t.Notes = []string{"lowest held-out loss: mean over seeds, with Student's interval; all else is of the first seed"}
 	}
 	rep.Tables = append(rep.Tables, t)
 	rep.wordSpeed(list, name, on)
@@ -360,8 +373,8 @@ func (rep *Report) wordOverhead(list []streamsRun, name string, on Target) {
 	rep.Findings = append(rep.Findings, here+". Passes were timed apart from the trainings, so a busy machine changes this as well.")
 }
 
-// wordLoss adds findings on the losses over the numbers of streams. Each was trained once, so none is
-// called the best.
+// wordLoss adds findings on the losses over the numbers of streams. Of one seed each, none is called the
+// best.
 func (rep *Report) wordLoss(list []streamsRun, words int64, loss float64, name string) {
 	known := slices.DeleteFunc(slices.Clone(list), func(s streamsRun) bool { return math.IsNaN(s.loss) })
 	if len(known) < 2 {
@@ -382,8 +395,13 @@ func (rep *Report) wordLoss(list []streamsRun, words int64, loss float64, name s
 	if len(known) < len(list) {
 		all = "All that were evaluated"
 	}
-	rep.Findings = append(rep.Findings, fmt.Sprintf("%s: within %s words, lowest held-out losses range from %.3f to %.3f nats over N from %d to %d. Each N was trained once, from one seed, so their order may be chance. %s reach %.3f: the first, N = %d, after %.1f s; the last, N = %d, after %.1f s.",
-		name, quantity.SI(float64(words), ""), low, high, known[0].point.Batch, known[len(known)-1].point.Batch, all, loss,
-		fast.point.Batch, fast.toLoss, slow.point.Batch, slow.toLoss))
+	reach := fmt.Sprintf("%s reach %.3f: the first, N = %d, after %.1f s; the last, N = %d, after %.1f s.", all, loss, fast.point.Batch, fast.toLoss, slow.point.Batch, slow.toLoss)
+	if said := overSeeds(known, words, name); said != "" {
+		rep.Findings = append(rep.Findings, said+". "+reach)
+		rep.yardstick(said)
+		return
+	}
+	rep.Findings = append(rep.Findings, fmt.Sprintf("%s: within %s words, lowest held-out losses range from %.3f to %.3f nats over N from %d to %d. Each N was trained once, from one seed, so their order may be chance. %s",
+		name, quantity.SI(float64(words), ""), low, high, known[0].point.Batch, known[len(known)-1].point.Batch, reach))
 	rep.yardstick(fmt.Sprintf("%s: lowest held-out losses from %.3f to %.3f over N from %d to %d, one seed each", name, low, high, known[0].point.Batch, known[len(known)-1].point.Batch))
 }

@@ -35,7 +35,9 @@ func TestWordsAlike(t *testing.T) {
 // many words, and times are those of the first record with so low a loss. Passes are timed in the
 // training's turns.
 func TestWordReport(t *testing.T) {
-	recs := slices.DeleteFunc(planned(t, "hwang-train", cpu), func(r record.Record) bool { return r.Point.Cell != "lstm-c" || r.Point.Batch == 8 })
+	recs := slices.DeleteFunc(planned(t, "hwang-train", cpu), func(r record.Record) bool {
+		return r.Point.Cell != "lstm-c" || r.Point.Batch == 8 || r.Training.Repeat > 0
+	})
 	var list []record.Record
 	for _, r := range recs {
 		one := *r.Training
@@ -103,6 +105,9 @@ func TestWordReportInPart(t *testing.T) {
 	for unknown, want := range map[int]string{0: ". All reach ", 8: ". All that were evaluated reach ", -1: ""} {
 		var list []record.Record
 		for _, r := range planned(t, "hwang-train", cpu) {
+			if r.Training.Repeat > 0 {
+				continue
+			}
 			one := *r.Training
 			r.Training, r.Stats = &one, stats(1)
 			if one.Wall = float64(r.Seq); one.HeldOut != nil {
@@ -128,6 +133,30 @@ func TestWordReportInPart(t *testing.T) {
 			if strings.Contains(s+text.String(), wrong) {
 				t.Errorf("%d: %s in %q, %q", unknown, wrong, s, &text)
 			}
+		}
+	}
+}
+
+// TestWordSeeds: losses are means over seeds, and more is learnt where their intervals say so. Speeds are
+// of the first seed.
+func TestWordSeeds(t *testing.T) {
+	for spread, says := range map[float64]string{0.01: "N = 64 clearly learns more", 2: "which learns more cannot be told"} {
+		var list []record.Record
+		for _, r := range planned(t, "hwang-train", cpu) {
+			one := *r.Training
+			r.Training, r.Stats = &one, stats(1+9*float64(one.Repeat))
+			if one.HeldOut != nil {
+				one.HeldOut = &record.Score{Loss: 10 - float64(r.Point.Batch)/64 + spread*float64(one.Repeat)}
+			}
+			list = append(list, r)
+		}
+		rep := report(t, "hwang-train", list, cpu)
+		if s := about(rep, "means over 3 seeds"); !strings.Contains(s, says) || about(rep, "one seed") != "" {
+			t.Errorf("seeds that differ by %v: %q", spread, s)
+		}
+		row := rep.Tables[0].Rows[2]
+		if spread < 1 && (row[0].Text != "64" || row[7].Text != "9.010 (8.985 to 9.035)" || row[3].Text != "256 words/s") {
+			t.Errorf("%+v", row)
 		}
 	}
 }

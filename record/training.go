@@ -44,6 +44,7 @@ type Training struct {
 	Optimizer string `json:"optimizer"`
 	Data      string `json:"data"`
 	Replicas  int    `json:"replicas"` // processes, each with a part of the minibatch; 0: one device
+	Repeat    int    `json:"repeat"`   // see TrainingPlan
 	Stop      string `json:"stop"`     // limit that ended training: "iterations", "time" or "loss"; "": it continues
 
 	Comparison *Comparison `json:"comparison"` // with double precision; nil: none
@@ -86,7 +87,7 @@ func Trainings(recs []Record) []Record {
 
 // network identifies the network whose training r records.
 func (r *Record) network() string {
-	return fmt.Sprintf("%+v|%s|%s|%s|%d", r.Point, r.Impl.Label, r.Training.Data, r.Training.Optimizer, r.Training.Replicas)
+	return fmt.Sprintf("%+v|%s|%s|%s|%d|%d", r.Point, r.Impl.Label, r.Training.Data, r.Training.Optimizer, r.Training.Replicas, r.Training.Repeat)
 }
 
 // WholeTraining returns last, a network's newest record, with the samples of all its records in recs.
@@ -154,6 +155,10 @@ type TrainingPlan struct {
 	Every      int     `json:"every"`              // iterations between records
 	Batches    int     `json:"batches"`            // held-out minibatches that each record evaluates
 	Replicas   int     `json:"replicas,omitempty"` // see Training
+
+	// Repeat numbers networks that are trained alike from several seeds, from 0. It is added to the run's
+	// seed.
+	Repeat int `json:"repeat,omitempty"`
 
 	// HeldBatch is the number of sequences of a held-out minibatch, which has as many frames as one of
 	// training. Networks with different batches are then evaluated on the same data; 0: as training.

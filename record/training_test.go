@@ -3,16 +3,16 @@ package record
 import "testing"
 
 // TestKeyOfTraining: the keys of one network's records differ by iterations. Another number of replicas
-// is another network.
+// or another repeat is another network.
 func TestKeyOfTraining(t *testing.T) {
 	keys := map[string]bool{}
-	for _, training := range []*Training{nil, {Iterations: 3}, {Iterations: 6}, {Iterations: 6, Replicas: 1}, {Iterations: 6, Replicas: 2}, {Iterations: 6, Data: "copy"}} {
+	for _, training := range []*Training{nil, {Iterations: 3}, {Iterations: 6}, {Iterations: 6, Replicas: 1}, {Iterations: 6, Replicas: 2}, {Iterations: 6, Data: "copy"}, {Iterations: 6, Repeat: 1}} {
 		r := sample(1)
 		r.Training = training
 		keys[r.Key()] = true
 	}
-	if len(keys) != 6 {
-		t.Errorf("six records have %d keys", len(keys))
+	if len(keys) != 7 {
+		t.Errorf("seven records have %d keys", len(keys))
 	}
 }
 

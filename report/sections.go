@@ -260,7 +260,7 @@ func (b *builder) fastest(recs []*record.Record) *table.Table {
 		v, _ := quantity.Time(first)
 		spread := table.Cell{Text: "n/a"}
 		if v.Known() {
-			spread = table.Number(v.Spread(), fmt.Sprintf("%.1f %%", 100*v.Spread()))
+			spread = table.Number(v.Spread(), v.Half())
 		}
 		over, second, margin := table.Cell{}, table.Text("none"), table.Cell{}
 		if r := base.For(first); r != nil {

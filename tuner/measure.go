@@ -124,7 +124,7 @@ func (s *Sweep) ready(ctx context.Context, c *candidate, check *verification) {
 		return
 	}
 	s.watch(Event{Phase: Warming, Point: c.record.Point, Label: c.Spec.Label})
-	if err := warm(ctx, s, c, start); err != nil {
+	if err := warm(ctx, s, c); err != nil {
 		s.fail(c, err)
 		return
 	}
@@ -141,19 +141,20 @@ const mostRuns = 1 << 20
 // longest is how many times as long as planned a sample may take by this process's clock.
 const longest = 100
 
-// warm runs c until the warm-up has lasted long enough since start or ctx ends, and sets how many runs
-// make a sample.
-func warm(ctx context.Context, s *Sweep, c *candidate, start time.Time) error {
+// warm runs c until the warm-up has lasted long enough or ctx ends, and sets how many runs make a sample.
+func warm(ctx context.Context, s *Sweep, c *candidate) error {
+	start := clock(s)
 	one, whole := math.Inf(1), math.Inf(1) // the shortest run so far, as stated and by this clock
 	for n := 1; s.Settings.Warmup+s.Settings.MinTime > 0; {
-		began := time.Now()
+		began := clock(s)
 		b, err := c.prog.Run(n)
 		if err != nil {
 			return err
 		}
-		took := time.Since(began)
+		now := clock(s)
+		took := now.Sub(began)
 		one, whole = min(one, b.Wall.Seconds()/float64(n)), min(whole, took.Seconds()/float64(n))
-		if time.Since(start) >= s.Settings.Warmup || overtime(b.Wall, s.Settings.PointTimeout) || ctx.Err() != nil {
+		if now.Sub(start) >= s.Settings.Warmup || overtime(b.Wall, s.Settings.PointTimeout) || ctx.Err() != nil {
 			break
 		}
 		if took < uncut/2 {

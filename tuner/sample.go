@@ -14,14 +14,18 @@ import (
 // errCut says that ctx ended in the middle of a sample.
 var errCut = errors.New("tuner: the sample was not finished")
 
+// clock is the time by which warm-ups end and samples are charged.
+func clock(s *Sweep) time.Time {
+	if s.now == nil {
+		return time.Now()
+	}
+	return s.now()
+}
+
 // take takes one sample and checks it. It tries again if another candidate broke the device or, once,
 // if the worker was killed. others says that other candidates ran since, and last that c takes no
 // more samples. It returns false if ctx ended first: then there is no sample.
 func (s *Sweep) take(ctx context.Context, c *candidate, others, last bool) bool {
-	now := s.now
-	if now == nil {
-		now = time.Now
-	}
 	fresh := c.due(last, s.Settings.PointTimeout)
 	if fresh && c.Problem.Calls == 0 {
 		renewing := time.Now()
@@ -33,12 +37,12 @@ func (s *Sweep) take(ctx context.Context, c *candidate, others, last bool) bool 
 		c.record.Cost.Verify += time.Since(renewing).Seconds()
 		others = false // an untimed run would leave the answer that the sample has to
 	}
-	start := now()
+	start := clock(s)
 	err := attempt(s, c, func() error {
 		defer func() { others = true }()
 		return s.sample(ctx, c, others)
 	})
-	c.record.Cost.Measure += now().Sub(start).Seconds()
+	c.record.Cost.Measure += clock(s).Sub(start).Seconds()
 	if errors.Is(err, errCut) {
 		return false
 	}

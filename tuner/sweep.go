@@ -45,7 +45,7 @@ type Sweep struct {
 	energies energies
 	tidier   tidier
 	starts   int              // of the device that failed in a row
-	now      func() time.Time // what samples are charged by; nil: time.Now
+	now      func() time.Time // see clock; nil: time.Now
 	share    share            // of the budget
 }
 

@@ -231,8 +231,8 @@ func (d diagnosis) print(w io.Writer, width int) error {
 		}
 	}
 	n := d.Noise
-	line("  noise", "%d samples of %s: quartiles ±%.1f %%, slowest %.0f %% over fastest; median of ten ±%.1f %%",
-		n.Samples, quantity.SI(n.Sample, "s"), 100*n.Quartiles, 100*n.Range, 100*n.HalfWidth)
+	line("  noise", "%d samples of %s: quartiles ±%s, slowest %.0f %% over fastest; median of ten ±%s",
+		n.Samples, quantity.SI(n.Sample, "s"), quantity.Half(n.Quartiles), 100*n.Range, quantity.Half(n.HalfWidth))
 	b.WriteString("\n")
 	if len(d.Advice) == 0 {
 		b.WriteString("no measurement problems found\n")

@@ -24,6 +24,9 @@ func (v Interval) Spread() float64 {
 	return math.Max(v.Hi-v.Value, v.Value-v.Lo) / math.Abs(v.Value)
 }
 
+// Half spells Spread in percent.
+func (v Interval) Half() string { return Half(v.Spread()) }
+
 // A Measure is a quantity that records hold, such as time or throughput.
 type Measure struct {
 	Name   string // in flags

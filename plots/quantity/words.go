@@ -39,3 +39,15 @@ func Are(n int, noun string) string {
 
 // Percent formats a share as a percentage.
 func Percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+// Half spells the larger half of an interval, a share of its value, in percent. Beyond 100 % it says no
+// more than that, since such an interval says no more.
+func Half(share float64) string {
+	switch {
+	case share > 1:
+		return "over 100 %"
+	case share >= 0.0995:
+		return fmt.Sprintf("%.0f %%", 100*share)
+	}
+	return Percent(share)
+}

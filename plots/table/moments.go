@@ -20,7 +20,7 @@ func timeCell(r *record.Record) Cell {
 	}
 	text := quantity.SI(v.Value, "s")
 	if v.Known() {
-		text += " ± " + percent(100*v.Spread())
+		text += " ± " + v.Half()
 	}
 	return Number(v.Value, text)
 }

@@ -117,7 +117,7 @@ func (t *recordColumns) times(all []*record.Record) {
 		case !v.Known():
 			return Cell{Text: "n/a"}
 		}
-		return Cell{Text: percent(100 * v.Spread())}
+		return Cell{Text: v.Half()}
 	})
 	end := func(pick func(s *record.Stats) *float64) func(r *record.Record) Cell {
 		return func(r *record.Record) Cell {

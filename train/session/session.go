@@ -243,7 +243,7 @@ func (s *Session) report() error {
 	r.Time = time.Now().UTC().Truncate(time.Millisecond)
 	r.Training = &record.Training{
 		Iterations: now.iterations, Wall: now.took.Seconds(), Frames: int64(now.iterations) * int64(r.Point.Batch) * int64(r.Point.Steps),
-		Loss: loss, MeanLoss: s.read.sum / float64(s.read.n), MeanOf: s.read.n, Optimizer: s.Plan.Optimizer, Data: s.Plan.Data, Replicas: s.Plan.Replicas,
+		Loss: loss, MeanLoss: s.read.sum / float64(s.read.n), MeanOf: s.read.n, Optimizer: s.Plan.Optimizer, Data: s.Plan.Data, Replicas: s.Plan.Replicas, Repeat: s.Plan.Repeat,
 	}
 	if s.Reference != nil {
 		r.Training.Comparison = &record.Comparison{Curve: s.curve, Loss: s.Reference.Loss, Width: s.Reference.Width}

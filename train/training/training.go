@@ -175,15 +175,18 @@ func (j *Job) record(l *tuner.Layout, n plan.Network) record.Record {
 	r := record.Record{
 		Point: l.Point, Device: j.Device.Info().Key, Status: record.OK, Warnings: []string{},
 		Impl:     record.Impl{Name: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: l.Spec.Choice},
-		Mode:     record.Mode{Order: "sequential", Cache: "hot", Timer: "wall", Data: "normal", Seed: j.Seed, Graph: l.DeviceKnobs["graph"] != 0},
+		Mode:     record.Mode{Order: "sequential", Cache: "hot", Timer: "wall", Data: "normal", Seed: j.seed(n), Graph: l.DeviceKnobs["graph"] != 0},
 		Work:     record.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
-		Training: &record.Training{Data: n.Training.Data, Optimizer: n.Training.Optimizer, Replicas: n.Training.Replicas},
+		Training: &record.Training{Data: n.Training.Data, Optimizer: n.Training.Optimizer, Replicas: n.Training.Replicas, Repeat: n.Training.Repeat},
 	}
 	if l.Schedule != nil {
 		r.Work.Executed, r.Work.Bytes, r.Work.Ops = l.Schedule.FLOPs(), l.Schedule.Traffic(), len(l.Schedule.Nodes)
 	}
 	return r
 }
+
+// seed is the seed of n's parameters and data.
+func (j *Job) seed(n plan.Network) uint64 { return j.Seed + uint64(n.Training.Repeat) }
 
 // declined is the record of a network that was not trained, or not to the end.
 func declined(r record.Record, status record.Status, code, reason string) *record.Record {
@@ -229,7 +232,7 @@ func (j *Job) session(n plan.Network, l *tuner.Layout, r record.Record, replicas
 	}
 	s.Trainer, err = train.New(train.Setup{
 		Device: j.Device, Replicas: replicas, Technique: l.Technique, Problem: l.Problem, Knobs: l.Knobs, DeviceKnobs: l.DeviceKnobs,
-		Optimizer: o, Seed: j.Seed, Source: source,
+		Optimizer: o, Seed: j.seed(n), Source: source,
 	})
 	if err == nil {
 		s.Record.Work.Memory += train.FedBytes(s.Trainer)
@@ -239,11 +242,11 @@ func (j *Job) session(n plan.Network, l *tuner.Layout, r record.Record, replicas
 
 // reference trains in double precision, once for all techniques.
 func (j *Job) reference(n plan.Network, p rnn.Problem, o train.Optimizer) (*record.Comparison, error) {
-	key := p.String() + " " + o.String() + " " + n.Training.Data
+	key := fmt.Sprint(p, o, n.Training.Data, n.Training.Repeat)
 	if known := j.bands[key]; known != nil {
 		return known, nil
 	}
-	band, err := smoke.Case{Problem: p, Optimizer: o, Data: n.Training.Data, Iterations: n.Training.Iterations, Seed: j.Seed}.Band()
+	band, err := smoke.Case{Problem: p, Optimizer: o, Data: n.Training.Data, Iterations: n.Training.Iterations, Seed: j.seed(n)}.Band()
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +259,7 @@ func (j *Job) reference(n plan.Network, p rnn.Problem, o train.Optimizer) (*reco
 
 // source opens the task for a problem's batch and steps, or its held-out part.
 func (j *Job) source(n plan.Network, p rnn.Problem, held bool) (data.Source, error) {
-	o := data.Options{Batch: p.Batch, Steps: p.Steps, Seed: j.Seed, Held: held}
+	o := data.Options{Batch: p.Batch, Steps: p.Steps, Seed: j.seed(n), Held: held}
 	if held {
 		o.Batch, o.Steps = session.HeldOut(n.Training, p)
 	}

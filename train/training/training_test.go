@@ -72,6 +72,7 @@ func TestShares(t *testing.T) {
 	list := networks(10_000_000, "naive", "persistent")
 	j := newJob(t, "", list)
 	j.Budget = time.Nanosecond
+	j.Now = (&clock{tick: 2 * time.Millisecond}).now // however busy the machine is
 	if err := j.Do(t.Context()); !errors.Is(err, tuner.ErrBudget) {
 		t.Fatalf("a spent budget: %v", err)
 	}
@@ -143,6 +144,36 @@ func TestMeanLoss(t *testing.T) {
 				t.Errorf("record %d, every %d: %v of %d, want %v of %d", i, every, got.MeanLoss, got.MeanOf, sum/float64(n), n)
 			}
 		}
+	}
+}
+
+// TestRepeats: networks that differ by Repeat alone are trained each, from seeds of their own. A repeat
+// is what a run with that seed trains.
+func TestRepeats(t *testing.T) {
+	losses := func(seed uint64, repeats ...int) (list []float64) {
+		all := networks(20, slices.Repeat([]string{"naive"}, len(repeats))...)
+		for i := range all {
+			all[i].Training.Repeat = repeats[i]
+		}
+		j := newJob(t, "", all)
+		j.Seed = seed
+		if err := j.Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range record.Trainings(read(t, j)) {
+			if r.Mode.Seed != seed+uint64(r.Training.Repeat) {
+				t.Errorf("repeat %d of seed %d has seed %d", r.Training.Repeat, seed, r.Mode.Seed)
+			}
+			list = append(list, r.Training.Loss)
+		}
+		return list
+	}
+	got := losses(1, 0, 1, 2)
+	if len(got) != 3 || got[0] == got[1] || got[1] == got[2] || got[0] == got[2] {
+		t.Fatalf("losses %v", got)
+	}
+	if want := losses(3, 0); got[2] != want[0] {
+		t.Errorf("losses %v, and %v from seed 3", got, want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rnnbench/device"
+	"rnnbench/plots/quantity"
 	"rnnbench/record"
 	"rnnbench/tuner/config"
 )
@@ -70,7 +71,7 @@ func (n Noise) Advice() []record.Advice {
 			remedy = fmt.Sprintf("stop other programs, use --effort rigorous, or accept --target-ci %.0f%%", percent)
 		}
 		list = append(list, record.Advice{
-			What:   fmt.Sprintf("the median of ten samples has an interval of ±%.1f %%; the target is ±%.0f %%", 100*n.HalfWidth, 100*target),
+			What:   fmt.Sprintf("the median of ten samples has an interval of ±%s; the target is ±%.0f %%", quantity.Half(n.HalfWidth), 100*target),
 			Remedy: remedy,
 		})
 	}

@@ -380,7 +380,7 @@ func Outcome(r *record.Record) string {
 	case t.Spread() >= 1: // as a percentage, it would say nothing
 		s += fmt.Sprintf(" (%s to %s)", quantity.SI(t.Lo, "s"), quantity.SI(t.Hi, "s"))
 	case t.Known():
-		s += fmt.Sprintf(" ±%.1f %%", 100*t.Spread())
+		s += " ±" + t.Half()
 	}
 	return s + "  " + quantity.SI(r.FLOPS(), "FLOP/s")
 }
