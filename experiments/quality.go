@@ -83,7 +83,7 @@ func (q Quality) String() string {
 	}
 	s := fmt.Sprintf("Measured %v: %s; rounds: %s.", q.Sittings, quantity.Plural(q.Records, "record"), q.Rounds())
 	if q.Unknown < q.Records {
-		s += fmt.Sprintf(" Intervals of medians are ±%s in the median record, and ±%s at most.", quantity.Half(q.Half), quantity.Half(q.Widest))
+		s += fmt.Sprintf(" Half the width of a median's interval is %s in the median record, and %s at most.", quantity.Half(q.Half), quantity.Half(q.Widest))
 	}
 	if q.Noisy > 0 {
 		s += fmt.Sprintf(" %d of %d are noisy: their intervals are wider than was asked for.", q.Noisy, q.Records)

@@ -27,7 +27,7 @@ func TestQuality(t *testing.T) {
 	failed := timed("fails", 1, 0, 9)
 	failed.Status, failed.Stats = record.Failed, nil
 	recs := []record.Record{timed("a", 1, 0.02, 6), timed("b", 2, 0.1, 6, record.WarnThrottled), timed("c", 1, 0, 2), training, failed}
-	const want = "Measured in one run: 3 records; rounds: 2 to 6, median 6. Intervals of medians are ±10 % in the median record, and ±10 % at most. 1 of 3 have too few rounds for an interval. The clock was throttled during 1 of 3 records (33 %)."
+	const want = "Measured in one run: 3 records; rounds: 2 to 6, median 6. Half the width of a median's interval is 10 % in the median record, and 10 % at most. 1 of 3 have too few rounds for an interval. The clock was throttled during 1 of 3 records (33 %)."
 	if s := experiments.QualityOf(recs).String(); s != want {
 		t.Errorf("%q, want %q", s, want)
 	}
@@ -42,7 +42,7 @@ func TestQuality(t *testing.T) {
 	if s := experiments.QualityOf(recs[3:]).String(); s != "" {
 		t.Errorf("of no times: %q", s)
 	}
-	if s := experiments.QualityOf(recs[:1]).String(); s != "Measured in one run: 1 record; rounds: 6. Intervals of medians are ±2.0 % in the median record, and ±2.0 % at most." {
+	if s := experiments.QualityOf(recs[:1]).String(); s != "Measured in one run: 1 record; rounds: 6. Half the width of a median's interval is 2.0 % in the median record, and 2.0 % at most." {
 		t.Errorf("of one: %q", s)
 	}
 }
