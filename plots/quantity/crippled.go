@@ -13,8 +13,8 @@ import (
 const (
 	largeStep  = 1e7  // FLOPs of a layer's step
 	largeBatch = 16   // sequences
-	leastPeak  = 2.0  // % of the device's peak
 	naiveUp    = 10.0 // times as fast as the rival that naive may be
+	anyUp      = 100  // times as fast that any technique may be
 	singleUp   = 1.5  // times as fast that single=1, one thread, may be
 )
 
@@ -24,7 +24,7 @@ func Crippled(recs []*record.Record) (notes []string) {
 	var labels []string
 	worst, why := map[string]float64{}, map[string]string{}
 	for _, r := range recs {
-		if r.Status != record.OK || r.Rival == nil || r.Stats == nil || r.Rate == nil || !large(r) {
+		if r.Status != record.OK || r.Rival == nil || r.Stats == nil || !large(r) {
 			continue
 		}
 		label := OneLine(Label(r))
@@ -33,7 +33,7 @@ func Crippled(recs []*record.Record) (notes []string) {
 				labels = append(labels, label)
 			}
 			worst[label] = r.Seconds()
-			why[label] = fmt.Sprintf("%s looks crippled at %v: %s. Check its BLAS and its threads.", label, r.Point, strings.Join(words, "; "))
+			why[label] = fmt.Sprintf("%s may be set up badly: at %v, %s. Check its BLAS and its threads.", label, r.Point, strings.Join(words, "; "))
 		}
 	}
 	slices.Sort(labels)
@@ -51,9 +51,7 @@ func large(r *record.Record) bool {
 
 // suspicions says what is wrong with the speed of r, a rival's record.
 func suspicions(r *record.Record, recs []*record.Record) (words []string) {
-	if share := r.Rate.Percent; share != nil && r.Rate.Peak != nil && *share < leastPeak {
-		words = append(words, fmt.Sprintf("it reaches %s, %.2g %% of the peak of %s", SI(r.Rate.Flops, "FLOP/s"), *share, SI(*r.Rate.Peak, "FLOP/s")))
-	}
+	best, fastest := 0.0, ""
 	for _, o := range recs {
 		if o.Status != record.OK || o.Stats == nil || o.Point != r.Point || o.Device != r.Device || !(o.Seconds() > 0) {
 			continue
@@ -62,9 +60,14 @@ func suspicions(r *record.Record, recs []*record.Record) (words []string) {
 		switch {
 		case o.Rival == nil && o.Impl.Name == "naive" && up >= naiveUp:
 			words = append(words, fmt.Sprintf("naive is %.0f times as fast", up))
+		case o.Rival == nil && up >= anyUp && up > best:
+			best, fastest = up, OneLine(Label(o))
 		case o.Rival != nil && o.Impl.Name == r.Impl.Name && o.Impl.Knobs["single"] == 1 && r.Impl.Knobs["single"] == 0 && up >= singleUp:
 			words = append(words, fmt.Sprintf("one thread (single=1) is %.1f times as fast", up))
 		}
+	}
+	if fastest != "" {
+		words = append(words, fmt.Sprintf("%s is %.0f times as fast", fastest, best))
 	}
 	return words
 }
