@@ -46,7 +46,7 @@ func TestPageCommands(t *testing.T) {
 	}
 	seen, planned := map[string]int{}, 0
 	texts := map[string]string{}
-	for name := range pages {
+	for _, name := range pages(t) {
 		texts[name] = page(t, name)
 	}
 	repository, err := filepath.Abs(root)
@@ -55,8 +55,8 @@ func TestPageCommands(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	t.Setenv("RNNBENCH_WISDOM", filepath.Join(t.TempDir(), "wisdom.toml"))
-	for name := range pages {
-		for _, line := range shown(texts[name]) {
+	for name, text := range texts {
+		for _, line := range shown(text) {
 			words := shell(line)
 			seen[words[0]]++
 			switch {
