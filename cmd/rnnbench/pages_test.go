@@ -167,10 +167,7 @@ var notFiles = []string{"impl/PACKAGE"}
 // TestLinks: links between pages work, and the files that pages name exist. Recorded reports are pages,
 // and their figures are links.
 func TestLinks(t *testing.T) {
-	names := []string{"results/README.md"}
-	for _, name := range pages(t) {
-		names = append(names, name)
-	}
+	names := append(pages(t), "results/README.md")
 	notebook, err := filepath.Glob(filepath.Join(root, "docs/notebook/*.md"))
 	if err != nil || len(notebook) == 0 {
 		t.Fatalf("%d pages of the notebook, %v", len(notebook), err)
