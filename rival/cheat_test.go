@@ -3,8 +3,7 @@ package rival_test
 import (
 	"context"
 	"errors"
-	"os/exec"
-	"path/filepath"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -20,15 +19,18 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// cheats builds the rivals that cheat and returns a function that opens one.
+// cheatVerb is the first argument of this test binary as a rival that cheats.
+const cheatVerb = "cheat"
+
+// cheats returns a function that opens a rival that cheats.
 func cheats(t *testing.T) func(how string) *rival.Rival {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "cheat")
-	if out, err := exec.Command("go", "build", "-o", program, "./testdata/cheat").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return func(how string) *rival.Rival {
-		r, err := rival.Open(rival.Options{Name: "cheat", Command: []string{program, how}, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 1}})
+		r, err := rival.Open(rival.Options{Name: "cheat", Command: []string{program, cheatVerb, how}, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
