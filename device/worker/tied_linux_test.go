@@ -73,12 +73,22 @@ func TestDiesWithParent(t *testing.T) {
 
 // alive reports whether a process runs. A zombie does not.
 func alive(pid int) bool {
+	s := state(pid)
+	return s != 0 && s != 'Z' && s != 'X'
+}
+
+// state returns a process's state as Linux writes it, such as 'R' of one that runs and 'T' of one that is
+// stopped; 0 if there is no such process.
+func state(pid int) byte {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return false
+		return 0
 	}
 	_, rest, _ := bytes.Cut(stat, []byte(") "))
-	return len(rest) > 0 && rest[0] != 'Z' && rest[0] != 'X'
+	if len(rest) == 0 {
+		return 0
+	}
+	return rest[0]
 }
 
 // TestSignalsToTheGroup sends a worker the signals that shells send to a process group: it
@@ -127,6 +137,10 @@ func TestStopped(t *testing.T) {
 	defer d.Close()
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
+	}
+	// Signals arrive late on a busy processor. A worker that is not stopped yet answers the next call.
+	for state(cmd.Process.Pid) != 'T' {
+		time.Sleep(time.Millisecond)
 	}
 	if err := d.Provoke("crash", 123456789*time.Nanosecond); !errors.Is(err, device.ErrHang) || !strings.Contains(err.Error(), "no answer within 120ms, so the worker was killed") {
 		t.Errorf("a stopped worker is reported as %v", err)
