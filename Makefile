@@ -58,10 +58,14 @@ test-all:
 test-anywhere:
 	scripts/test-anywhere
 
-## race: the techniques' schedules and the harness under the race detector (needs a C compiler);
-## the kernels are plain Go here, since assembly is invisible to the detector
+## race: the techniques' schedules and the harness under the race detector (needs a C compiler); the
+## kernels are plain Go here, since assembly is invisible to the detector, and tests of memory and of
+## answers alone are left out, since they run nothing side by side
+RACE := CGO_ENABLED=1 $(GO) test -race -short -tags noasm -timeout 30m
 race:
-	CGO_ENABLED=1 $(GO) test -race -short -tags noasm -timeout 30m ./rnn/... ./impl/... ./device/... ./tuner/... ./record/...
+	$(RACE) -skip 'TestNeed$$|TestStepwiseMemory$$|TestProductsAreRight$$' $$($(GO) list ./rnn/... ./device/... ./tuner/... ./record/... | grep -v '/device/cuda$$')
+	$(RACE) -run 'TestRaces$$' ./impl
+	$(RACE) -run 'TestPrecompile$$|TestCache$$|TestMishaps$$' ./device/cuda
 
 ## noasm: the tests of what has assembly, without it; RNNBENCH_SIMD=generic has the others run without it as well
 noasm:

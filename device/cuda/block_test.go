@@ -36,7 +36,7 @@ func gradientBlocks(t *testing.T, d device.Device, every int, hiddens ...int) {
 
 func TestBackwardBlocks(t *testing.T) {
 	d, _ := emulated(t)
-	every := 2
+	every := 5
 	if testing.Short() {
 		every = 13
 	}
@@ -151,7 +151,7 @@ func blocks(t *testing.T, d device.Device, every int, hiddens ...int) {
 
 func TestBlocks(t *testing.T) {
 	d, _ := emulated(t)
-	every := 2
+	every := 5
 	if testing.Short() {
 		every = 11
 	}

@@ -24,13 +24,19 @@ func emulated(t *testing.T) (*cuda.Device, *emulator.Driver) {
 	return d, driver
 }
 
-// sample returns all of cases, or with -short the first of every 2×every.
+// sample returns one of every so many cases: with -short one of 2×every, and else three times as many. make emulate
+// runs all.
 func sample[T any](cases []T, every int) []T {
-	if !testing.Short() {
+	switch {
+	case os.Getenv("RNNBENCH_EMULATE") != "":
 		return cases
+	case testing.Short():
+		every *= 2
+	default:
+		every = max(1, 2*every/3)
 	}
 	var some []T
-	for i := 0; i < len(cases); i += 2 * every {
+	for i := 0; i < len(cases); i += every {
 		some = append(some, cases[i])
 	}
 	return some

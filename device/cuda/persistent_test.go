@@ -183,7 +183,7 @@ func TestGPUGroups(t *testing.T) {
 // the default, and in fp16, where a knob asks for them.
 func TestFunctions(t *testing.T) {
 	d, _ := emulated(t)
-	steps := 1000
+	steps := 300
 	if testing.Short() {
 		steps = 100
 	}
