@@ -107,7 +107,7 @@ figures: build
 fuzz:
 	scripts/fuzz $(FUZZ)
 
-## bench: kernels, schedules and the shapes of docs/performance.md
+## bench: kernels, schedules, and the layers compared with oneDNN
 bench:
 	$(GO) test -run '^$$' -bench . ./device/cpu/... ./rnn/schedule ./impl ./tuner
 

@@ -12,7 +12,7 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// BenchmarkShapes times techniques at the shapes that docs/performance.md
+// BenchmarkShapes times techniques at the shapes that docs/notebook/cpu-products.md
 // compares with oneDNN. Weights are packed ahead, as oneDNN's are.
 func BenchmarkShapes(b *testing.B) {
 	d, err := cpu.Open(cpu.Options{})

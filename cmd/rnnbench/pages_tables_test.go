@@ -179,20 +179,53 @@ func withTables(t *testing.T, page, old string, all []report.Recording) string {
 	return text.String()
 }
 
-// TestYardsticks: the page on performance has each ratio over cuDNN of the recorded tables.
+// TestYardsticks: the page on performance has each ratio over cuDNN of the recorded tables, but for
+// those of earlier programs.
 func TestYardsticks(t *testing.T) {
-	recorded, err := os.ReadFile(recordedPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ratios := regexp.MustCompile(`: ([0-9.]+)× as fast as cuDNN`).FindAllStringSubmatch(string(recorded), -1)
-	if len(ratios) == 0 {
-		t.Fatalf("%s has no ratio over cuDNN", recordedPage)
-	}
-	text := page(t, "docs/performance.md")
-	for _, r := range ratios {
-		if !strings.Contains(text, "| "+r[1]+" |") {
-			t.Errorf("docs/performance.md lacks %s× over cuDNN, which %s has", r[1], recordedPage)
+	ratio := regexp.MustCompile(`: ([0-9.]+)× as fast as cuDNN`)
+	text, earlier, seen := page(t, "docs/performance.md"), false, 0
+	for line := range strings.Lines(page(t, "results/README.md")) {
+		if !strings.HasPrefix(line, "| |") { // another experiment
+			earlier = strings.Contains(line, ", earlier program |")
 		}
+		for _, r := range ratio.FindAllStringSubmatch(line, -1) {
+			if earlier {
+				continue
+			}
+			if seen++; !strings.Contains(text, "| "+r[1]+" |") {
+				t.Errorf("docs/performance.md lacks %s× over cuDNN, which results/README.md has", r[1])
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("results/README.md has %d ratios over cuDNN: are they still read?", seen)
+	}
+}
+
+// TestPerformanceTable: the ratios of the page's table of rivals are in the reports that it links. A
+// row without a link goes on with the report of the row above.
+func TestPerformanceTable(t *testing.T) {
+	number := regexp.MustCompile(`^(?:from )?([0-9]+\.[0-9]+)(?: to ([0-9]+\.[0-9]+))?$`)
+	_, text, _ := strings.Cut(page(t, "docs/performance.md"), "\n| rival |")
+	text, _, _ = strings.Cut(text, "\n\n")
+	report, ratios := "", 0
+	for line := range strings.Lines(text) {
+		if m := links.FindStringSubmatch(line); m != nil {
+			report = page(t, filepath.Join("docs", m[1]))
+		}
+		for cell := range strings.SplitSeq(line, "|") {
+			m := number.FindStringSubmatch(strings.TrimSpace(cell))
+			for _, n := range m[min(1, len(m)):] {
+				if n == "" {
+					continue
+				}
+				if ratios++; !strings.Contains(report, n+"×") {
+					t.Errorf("docs/performance.md: %s× is not in the report of this row: %s", n, line)
+				}
+			}
+		}
+	}
+	if ratios < 60 {
+		t.Errorf("the table has %d ratios: are they still read?", ratios)
 	}
 }

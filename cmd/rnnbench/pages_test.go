@@ -15,8 +15,8 @@ const (
 	root          = "../.."
 )
 
-// pages returns the names of all pages of documentation. The notebook is history; only its links are
-// checked.
+// pages returns the names of all pages of documentation. Of the notebook, only links and names of files
+// are checked.
 func pages(t *testing.T) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "docs/*.md"} {
@@ -142,9 +142,6 @@ func broken(name, text string) []string {
 		if there, err := os.ReadFile(target); err != nil || !anchors(string(there))[anchor] {
 			wrong = append(wrong, "no heading is at "+m[1])
 		}
-	}
-	if strings.HasPrefix(name, "docs/notebook/") {
-		return wrong // the notebook names files of its day
 	}
 	for _, m := range code.FindAllStringSubmatch(text, -1) {
 		word := m[1]

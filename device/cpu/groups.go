@@ -14,7 +14,7 @@ import (
 
 // The model of a step's time, in nanoseconds, estimated from profiles on Sapphire Rapids. Only the
 // ratios matter. The choices were compared with measured times of one to eight groups of 16
-// workers: see docs/notebook/many-cores.md.
+// workers: see docs/notebook/cpu-workers.md.
 const (
 	flopTime   = 1 / 150.  // of an operation of a product by vectors
 	tileTime   = 1 / 1500. // of one by tiles, which multiply tileRows sequences in the time of one

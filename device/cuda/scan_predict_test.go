@@ -8,7 +8,7 @@ import (
 )
 
 // TestScanPredict holds predicted times of scans to those measured on an H200, recorded in
-// docs/notebook/gpu-scan-measurements.md: within a third for small ones, and 15 % for large ones.
+// docs/notebook/scan.md: within a third for small ones, and 15 % for large ones.
 func TestScanPredict(t *testing.T) {
 	for _, test := range []struct {
 		cell             *cell.Cell

@@ -14,7 +14,7 @@ import (
 )
 
 // TestSmallLayers: small layers run in single blocks where these were the fastest on an H100, and
-// else in clusters. docs/notebook/small-layers.md has the times.
+// else in clusters. docs/notebook/persistent-sizes.md has the times.
 func TestSmallLayers(t *testing.T) {
 	for _, c := range []struct {
 		layer   devicetest.Layer

@@ -11,8 +11,8 @@ import (
 	"rnnbench/tuner"
 )
 
-// A Message is one line of --progress json. Empty keys are left out. docs/notebook/progress.md explains
-// the keys.
+// A Message is one line of --progress json. Empty keys are left out. docs/progress.md explains the
+// keys.
 type Message struct {
 	Event   string        `json:"event"`
 	Elapsed float64       `json:"elapsed_s"`

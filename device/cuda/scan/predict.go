@@ -7,9 +7,8 @@ import (
 )
 
 // The predicted time of a scan after other kernels, in seconds. The constants come from runs on one
-// H200 (docs/notebook/gpu-scan-measurements.md), and the last two shares from an H100
-// (docs/notebook/scan.md). They hold for 132 multiprocessors; memory's rate is assumed to grow with
-// that number.
+// H200, and the last two shares from an H100 (docs/notebook/scan.md). They hold for 132
+// multiprocessors; memory's rate is assumed to grow with that number.
 const (
 	tileStart   = 3.0e-6 // chained tiles: from the start of the kernel to the end of a chain's first tile
 	tileHop     = 0.4e-6 // for a state to pass from tile to tile
