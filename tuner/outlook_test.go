@@ -43,7 +43,7 @@ func byOperations(s *schedule.Schedule, _ knob.Params) (float64, error) {
 }
 
 func foretold(t *testing.T, expect func(*schedule.Schedule, knob.Params) (float64, error)) (*tuner.Tune, *prophet, map[string]*record.Record) {
-	p := &prophet{Device: open(t), expect: expect}
+	p := &prophet{Device: openWith(t, 2), expect: expect}
 	u, kept := tune(t, p.Device)
 	u.Device = p
 	return u, p, kept

@@ -22,8 +22,11 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-func open(t testing.TB) *cpu.Device {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
+// open opens the processor with one worker. Two would wait for each other most of the time at the sizes of tests.
+func open(t testing.TB) *cpu.Device { return openWith(t, 1) }
+
+func openWith(t testing.TB, workers int) *cpu.Device {
+	d, err := cpu.Open(cpu.Options{Threads: workers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,7 @@ func sweep(t *testing.T, s *tuner.Sweep, ctx context.Context, points []record.Po
 }
 
 func TestSweepMeasures(t *testing.T) {
-	s := &tuner.Sweep{Device: open(t), Settings: quick(), Limits: device.Limits{FLOPS: 1e12}}
+	s := &tuner.Sweep{Device: openWith(t, 2), Settings: quick(), Limits: device.Limits{FLOPS: 1e12}}
 	p, q := small(), small()
 	q.Cell, q.Pass, q.OneHot, q.Output = "gru", "forward", true, 4
 	recs, err := sweep(t, s, context.Background(), []record.Point{p, q}, specs(t, "naive", "cudnnstyle", "cudnnstyle:fused=0:teams=1"))

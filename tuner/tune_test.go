@@ -46,7 +46,7 @@ func tune(t *testing.T, d device.Device) (*tuner.Tune, map[string]*record.Record
 }
 
 func TestTuneFindsAWinner(t *testing.T) {
-	u, kept := tune(t, open(t))
+	u, kept := tune(t, openWith(t, 2))
 	v, err := u.Tune(t.Context(), small(), specs(t, "naive", "cudnnstyle", "scan"), record.Impl{})
 	if err != nil {
 		t.Fatal(err)
