@@ -46,7 +46,8 @@ var settings = map[string][]knob.Params{
 	},
 }
 
-// TestTechniques runs the smallest problems on one worker and, if all are right, all on two.
+// TestTechniques runs the techniques on one worker and, if all are right, on two: with -short all problems on one and
+// the smallest on two, and else the other way round.
 func TestTechniques(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		if t.Failed() {
@@ -57,13 +58,13 @@ func TestTechniques(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer d.Close()
+		problems := impltest.ProblemsOn(d)
+		if testing.Short() == (threads == 2) {
+			problems = impltest.Few(rnn.FP32)
+		}
 		for _, tech := range impl.Own() {
 			t.Run(fmt.Sprintf("%s/threads=%d", tech.Name(), threads), func(t *testing.T) {
-				if threads == 1 {
-					impltest.RunProblems(t, d, tech, impltest.Few(rnn.FP32))
-					return
-				}
-				impltest.Run(t, d, tech, settings[tech.Name()]...)
+				impltest.RunProblems(t, d, tech, problems, settings[tech.Name()]...)
 			})
 		}
 	}
