@@ -24,14 +24,14 @@ func emulated(t *testing.T) (*cuda.Device, *emulator.Driver) {
 	return d, driver
 }
 
-// sample returns one of every so many cases: with -short one of 2×every, and else three times as many. make emulate
+// sample returns one of every so many cases: with -short one of 4×every, and else six times as many. make emulate
 // runs all.
 func sample[T any](cases []T, every int) []T {
 	switch {
 	case os.Getenv("RNNBENCH_EMULATE") != "":
 		return cases
 	case testing.Short():
-		every *= 2
+		every *= 4
 	default:
 		every = max(1, 2*every/3)
 	}
