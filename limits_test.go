@@ -1,7 +1,6 @@
 package rnnbench_test
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -17,15 +16,11 @@ import (
 // What fits a screen and a head. Tests and generated files may be longer.
 const (
 	mostLinesOfFunction = 80
-	mostLinesOfFile     = 450
 	mostMethods         = 25
 )
 
 // longFunctions may be longer, at most three of them.
 var longFunctions = []string{}
-
-// longFiles may be longer, at most two of them.
-var longFiles = []string{}
 
 // wideTypes have a method for each of somebody else's functions.
 var wideTypes = []string{
@@ -37,10 +32,10 @@ var wideTypes = []string{
 // knownLong are places that are still to be cut. Remove each as it goes.
 var knownLong = []string{}
 
-// TestLimits holds functions, files and types to their limits.
+// TestLimits holds functions and types to their limits. A file may be as long as one purpose needs.
 func TestLimits(t *testing.T) {
-	if len(longFunctions) > 3 || len(longFiles) > 2 {
-		t.Errorf("%d functions and %d files may be longer: 3 and 2 at most", len(longFunctions), len(longFiles))
+	if len(longFunctions) > 3 {
+		t.Errorf("%d functions may be longer: 3 at most", len(longFunctions))
 	}
 	c := census{fset: token.NewFileSet(), over: map[string]string{}, methods: map[string]map[string]bool{}}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -65,7 +60,7 @@ func TestLimits(t *testing.T) {
 			c.over[name] = fmt.Sprintf("has %d methods, more than %d", n, mostMethods)
 		}
 	}
-	allowed := slices.Concat(longFunctions, longFiles, wideTypes, knownLong)
+	allowed := slices.Concat(longFunctions, wideTypes, knownLong)
 	for place, why := range c.over {
 		if !slices.Contains(allowed, place) {
 			t.Errorf("%s %s: cut it by purpose", place, why)
@@ -94,9 +89,6 @@ func (c *census) file(path string) error {
 	f, err := parser.ParseFile(c.fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil || ast.IsGenerated(f) {
 		return err
-	}
-	if n := bytes.Count(text, []byte("\n")); n > mostLinesOfFile {
-		c.over[path] = fmt.Sprintf("has %d lines, more than %d", n, mostLinesOfFile)
 	}
 	dir := path[:max(0, strings.LastIndex(path, "/"))]
 	for _, d := range f.Decls {

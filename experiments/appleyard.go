@@ -10,75 +10,7 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
-	"rnnbench/rnn/knob"
-	"rnnbench/tuner/grid"
 )
-
-// A rung is a stage of the ladder of Appleyard et al. (2016), Table 1: an LSTM of 512 units, batch
-// 64, four layers, on an M40.
-type rung struct {
-	label string
-	knobs knob.Params // nil: the naive technique
-	paper float64     // µs per cell
-	up    float64     // speed-up that the paper prints
-	cpu   reason      // why the step differs from the paper's on a CPU, if it does
-	gpu   reason      // why it does on a GPU of today
-}
-
-// A reason explains why a step gains more than in the paper or, unless more is set, less.
-type reason struct {
-	text string
-	more bool
-}
-
-func more(text string) reason { return reason{text, true} }
-func less(text string) reason { return reason{text, false} }
-
-func ladder(layers int) []rung {
-	at := func(streams, fused, transposed, batch, overlap int) knob.Params {
-		return knob.Params{"grouped": 1, "streams": streams, "fused": fused, "transposed": transposed, "inputbatch": batch, "overlap": overlap}
-	}
-	return []rung{
-		{"0 naive", nil, 777, 1.0, reason{}, reason{}},
-		{"1 grouped", at(1, 0, 0, 1, 0), 400, 1.9, less("one gate's product already fills the cores, so grouping mainly saves repeated reads of the input"), less("four products of a step become one, but most operations are element-wise and remain")},
-		{"2 streamed", at(2, 0, 0, 1, 0), 280, 2.8, less("a product already uses all cores, so a second stream finds none idle and the streams take turns"), less("one host thread launches everything, so a second stream has little to overlap")},
-		{"3 fused", at(2, 1, 0, 1, 0), 146, 5.3, less("starting an operation costs a fraction of a microsecond, not several. Fusing mainly saves the cache traffic of intermediates"), more("fusing leaves one launch in eight, and launch overhead took most of the time")},
-		{"4 transposed", at(2, 1, 1, 1, 0), 125, 6.2, more("the transposition also packs the weights for the kernels; without it, each product packs them again. This is the largest step on a CPU at small minibatches"), more("one of rnnbench's kernels reads the packed weights. It runs a skinny product on tensor cores and the cell in one launch")},
-		{"5 inputs ×2", at(2, 1, 1, 2, 0), 119, 6.5, more("the inputs of two steps share one read of the input weights"), less("this saves one launch in four, but no single launch limits a step any more")},
-		{"6 overlapped", at(2*layers, 1, 1, 2, 1), 70, 11.1, less("the cores are already busy. The wave can only save barrier time, and the weights of several layers share the caches"), less("the wave can overlap operations of up to four layers, but one thread launches them all. Replayed as a graph, they start without it")},
-	}
-}
-
-func ladderSpecs(layers int) []grid.Spec {
-	var specs []grid.Spec
-	for _, r := range ladder(layers) {
-		if r.knobs == nil {
-			specs = append(specs, spec(r.label, "naive", nil))
-		} else {
-			specs = append(specs, spec(r.label, "cudnnstyle", r.knobs))
-		}
-	}
-	return specs
-}
-
-// asGraph is the label of the last stage replayed as a graph.
-const asGraph = "6 as a graph"
-
-// besideLadder returns the last stage replayed as a graph, then forms of NVIDIA's library.
-func besideLadder(layers int, forms []grid.Spec) []grid.Spec {
-	return append(sincePaper(layers)[:1], forms...)
-}
-
-// sincePaper returns what the paper could not yet compare with its ladder: the last stage replayed
-// as a graph, and today's version of the library that the paper describes.
-func sincePaper(layers int) []grid.Spec {
-	specs := ladderSpecs(layers)
-	return append([]grid.Spec{graphed(asGraph, specs[len(specs)-1])}, vendors()[0])
-}
-
-func lstm4() record.Point {
-	return record.Point{Cell: "lstm", Pass: "forward", Hidden: 512, Input: 512, Batch: 64, Steps: 100, Layers: 4, Precision: "fp32"}
-}
 
 var appleyardTable1 = Experiment{
 	ID: "appleyard-table1", Title: "The optimization ladder: LSTM forward pass, cumulative stages",
@@ -206,14 +138,6 @@ func bestForm(recs []record.Record, p record.Point) string {
 	return ""
 }
 
-// halfCell is a cell of half of the interval of r's median.
-func halfCell(r *record.Record) table.Cell {
-	if w, ok := r.Stats.HalfWidth(); ok {
-		return table.Number(100*w, quantity.Half(w))
-	}
-	return missing()
-}
-
 // ladderFindings adds findings about the whole ladder at a point, and about what the paper could not
 // measure.
 func (rep *Report) ladderFindings(recs []record.Record, p record.Point, on Target) {
@@ -285,43 +209,4 @@ func (r rung) explain(above bool, on Target) string {
 		return ""
 	}
 	return fmt.Sprintf(" Probable cause on %s: %s.", on.say("a CPU", "this GPU"), text)
-}
-
-// missing is a cell without a value: a dash in tables, null in data.
-func missing() table.Cell { return table.Cell{Text: "–"} }
-
-// number is a cell of a value that may be unknown.
-func number(v float64, format string) table.Cell {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return missing()
-	}
-	return table.Number(v, fmt.Sprintf(format, v))
-}
-
-// medianOfRuns says how times here are averaged.
-const medianOfRuns = "medians of runs, where the paper does not say how it averages"
-
-// span is the range of the speed-up from a to b that their intervals allow.
-func span(a, b *record.Record) (lo, hi float64) {
-	if a.Stats.Lo == nil || b.Stats.Lo == nil {
-		return 0, math.Inf(1)
-	}
-	return *a.Stats.Lo / *b.Stats.Hi, *a.Stats.Hi / *b.Stats.Lo
-}
-
-// differ reports whether a measured factor is more than 15 % away from the paper's.
-func differ(here, paper float64) bool { return math.Abs(math.Log(here/paper)) > math.Log(closeness) }
-
-// clearly reports whether a factor is a gain of more than 15 %, which wants a reason.
-func clearly(gain float64) bool { return gain > 1 && differ(gain, 1) }
-
-// at keeps the records of one point.
-func at(recs []record.Record, p record.Point) []record.Record {
-	var out []record.Record
-	for _, r := range recs {
-		if r.Point == p {
-			out = append(out, r)
-		}
-	}
-	return out
 }

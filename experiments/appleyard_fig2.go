@@ -252,12 +252,3 @@ func passChart(all []passPair, of func(passes, float64) plots.Point) *plots.Char
 	}
 	return ch
 }
-
-// ratePoint is the throughput of r at x, with the interval of its median.
-func ratePoint(x float64, r *record.Record) plots.Point {
-	pt := plots.Point{X: x, Y: r.FLOPS()}
-	if lo, hi := r.Stats.Lo, r.Stats.Hi; lo != nil && hi != nil {
-		pt.Lo, pt.Hi = float64(r.Work.Flops)/(*hi), float64(r.Work.Flops)/(*lo)
-	}
-	return pt
-}

@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -206,14 +205,6 @@ func layers(recs []record.Record, n int) []record.Record {
 		}
 	}
 	return out
-}
-
-func geomean(v []float64) float64 {
-	var sum float64
-	for _, x := range v {
-		sum += math.Log(x)
-	}
-	return math.Exp(sum / float64(len(v)))
 }
 
 var appleyardWeightGrad = Experiment{

@@ -2,8 +2,6 @@ package experiments
 
 import (
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 
 	"rnnbench/plots"
@@ -36,27 +34,6 @@ func large(s Size) int {
 // in each pass, 2 ahead.
 func persistentSpec(label string, packed int) grid.Spec {
 	return spec(label, "persistent", knob.Params{"transposed": packed})
-}
-
-// gemmSpec is its rival: a product and a cell dispatched at each step.
-func gemmSpec(label string, packed int) grid.Spec {
-	return spec(label, "cudnnstyle", knob.Params{"transposed": packed, "streams": 1, "overlap": 0, "inputbatch": 0})
-}
-
-// byLibrary returns s with every product by the vendor's library in single precision. The paper's
-// rivals are that library and Nervana's, section 5.1.
-func byLibrary(label string, s grid.Spec) grid.Spec {
-	k := knob.Params{"narrow": 2, "split": 2}
-	maps.Copy(k, s.Knobs)
-	return spec(label, s.Name, k)
-}
-
-// rate returns a record's throughput as a cell and in FLOP/s: a dash and NaN if r is nil.
-func rate(r *record.Record) (table.Cell, float64) {
-	if r == nil {
-		return missing(), math.NaN()
-	}
-	return table.Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")), r.FLOPS()
 }
 
 var diamosFig4 = Experiment{

@@ -190,11 +190,3 @@ func fig5Modelled(r *Report, here *model.Machine, all []scaling) {
 		r.Findings = append(r.Findings, fmt.Sprintf("%s, and wait for sums for %.0f %% of the time.", said, 100*waiting/seconds))
 	}
 }
-
-// upper returns s with its first letter, an ASCII one, in upper case.
-func upper(s string) string {
-	if s == "" {
-		return s
-	}
-	return string(s[0]&^0x20) + s[1:]
-}

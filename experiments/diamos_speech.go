@@ -3,7 +3,6 @@ package experiments
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"rnnbench/plots"
@@ -265,15 +264,4 @@ func (s stack) row(r *record.Record, up float64) []table.Cell {
 		table.Number(s.parameters(), quantity.SI(s.parameters(), "")), s.printed(), table.Text(r.Impl.Label),
 		table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")), table.Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")),
 		table.Number(float64(p.Batch)/r.Seconds(), quantity.SI(float64(p.Batch)/r.Seconds(), "")), number(up, "%.2f")}
-}
-
-// labels lists the techniques of recs in order of appearance.
-func labels(recs []record.Record) []string {
-	var list []string
-	for _, r := range recs {
-		if l := r.Impl.Label; !slices.Contains(list, l) {
-			list = append(list, l)
-		}
-	}
-	return list
 }

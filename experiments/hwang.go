@@ -186,13 +186,6 @@ var hwangFig4 = Experiment{
 	},
 }
 
-// With enoughStreams, the paper reaches almost the maximum speed. It prints no share, so almost is
-// the share that stands for its word.
-const (
-	enoughStreams = 64
-	almost        = 0.9
-)
-
 // streams adds the table of one curve of a figure: a rate over the number of
 // streams. It returns how much faster one stream is with parallelism between
 // steps, NaN if unknown; the number of streams from which on all have 95 % of the
@@ -260,17 +253,6 @@ func replayed(recs []record.Record) (over, overGraph float64) {
 // words returns the rate at which new steps of sequences are trained on, per second.
 func words(r *record.Record) float64 {
 	return float64(r.Point.Batch*r.Point.Steps) / r.Seconds()
-}
-
-// where keeps the records whose points are wanted.
-func where(recs []record.Record, wanted func(record.Point) bool) []record.Record {
-	var out []record.Record
-	for _, r := range recs {
-		if wanted(r.Point) {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 // busiest returns the record of a label with the most steps of sequences per second, nil if none is

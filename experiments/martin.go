@@ -2,16 +2,12 @@ package experiments
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"rnnbench/plots"
 	"rnnbench/plots/table"
 	"rnnbench/record"
-	"rnnbench/rnn/knob"
 	"rnnbench/tuner/grid"
 )
 
@@ -58,28 +54,6 @@ func martinLSTM() []float64 {
 	return []float64{0.74, 1.41, 2.64, 5.6, 10.7, 21.5, 39.7, 69.1, 99.8}
 }
 
-// martinPoint returns the network of Figure 1: an embedding of 40 and a polarity in, two maps of 34²
-// positions out.
-func martinPoint(cell string, steps, batch int) record.Point {
-	return record.Point{Cell: cell, Pass: "train", Input: 41, Hidden: 256, Layers: 2, Output: 2 * 34 * 34, Steps: steps, Batch: batch, Precision: "fp32"}
-}
-
-// Labels of Figure 1.
-const (
-	lsScan   = "LS-LSTM, scan"
-	lsSerial = "LS-LSTM, step by step"
-	lstmBest = "LSTM"
-
-	lstmGraph           = "LSTM, graph"
-	lstmPersistentGraph = "LSTM, persistent, graph"
-	cudnnLSTM           = "cudnn LSTM"
-)
-
-// stepByStep returns the best serial form: all but the recurrence is batched as far as it can be.
-func stepByStep(label string) grid.Spec {
-	return spec(label, "cudnnstyle", knob.Params{"inputbatch": 0, "overlap": 0, "streams": 1})
-}
-
 var martinFig1 = Experiment{
 	ID: "martin-fig1", Title: "Training throughput of LS-LSTM and LSTM over length and minibatch",
 	Source: "Martin & Cundy 2017, Figure 1",
@@ -121,37 +95,6 @@ var martinFig1 = Experiment{
 		return parts
 	},
 	Report: reportMartin,
-}
-
-// scanRows is the number of product rows that a scan on a GPU works on at a time: enough that launch
-// overhead is negligible.
-const scanRows = 1 << 16
-
-// scanParts are the parts of LS-LSTM by scan, on a GPU one per minibatch.
-func scanParts(points []record.Point, on Target) []Part {
-	if !on.GPU {
-		return []Part{{points, []grid.Spec{spec(lsScan, "scan", nil)}}}
-	}
-	var parts []Part
-	for batch, group := range groupedBy(points, func(p record.Point) int { return p.Batch }) {
-		parts = append(parts, Part{group, []grid.Spec{spec(lsScan, "scan", knob.Params{"inputbatch": max(1, scanRows/batch), "graph": 1})}})
-	}
-	return parts
-}
-
-// groupedBy yields points in groups, in the order of their keys.
-func groupedBy(points []record.Point, key func(record.Point) int) iter.Seq2[int, []record.Point] {
-	groups := map[int][]record.Point{}
-	for _, p := range points {
-		groups[key(p)] = append(groups[key(p)], p)
-	}
-	return func(yield func(int, []record.Point) bool) {
-		for _, k := range slices.Sorted(maps.Keys(groups)) {
-			if !yield(k, groups[k]) {
-				return
-			}
-		}
-	}
 }
 
 // martinOthers returns what else is measured on a GPU: deeper stacks, and inference.
@@ -211,32 +154,10 @@ func sameLengths(s Size, on Target) (parts []Part) {
 	return []Part{{launched, append(sameForms()[:1], whole...)}, {long, whole}}
 }
 
-// sameForms returns the LSTMs that can be the fastest, replayed as graphs like the scan.
-func sameForms() []grid.Spec {
-	return slices.DeleteFunc(lstmForms(), func(s grid.Spec) bool { return s.Label != lstmGraph && s.Label != lstmPersistentGraph })
-}
-
 // ofFigure1 reports whether a point is of the paper's figure, where an LSTM has 256
 // steps.
 func ofFigure1(p record.Point) bool {
 	return p.Layers == 2 && p.Pass == "train" && (p.Cell != "lstm" || p.Steps == 256)
-}
-
-// lstmForms returns other forms of the LSTM on a GPU: as a framework runs one, as a graph, with
-// weights on chip, and the vendor's.
-func lstmForms() []grid.Spec {
-	persistent := spec("LSTM, persistent", "persistent", nil)
-	naive := spec("LSTM, naive", "naive", nil)
-	forms := []grid.Spec{naive, graphed(lstmGraph, stepByStep("")), persistent, graphed(lstmPersistentGraph, persistent), graphed("LSTM, naive, graph", naive)}
-	for _, v := range append(vendors(), eager()...) {
-		forms = append(forms, spec(cudnnLSTM+strings.TrimPrefix(v.Label, "cudnn"), v.Name, v.Knobs))
-	}
-	return forms
-}
-
-// events is a record's throughput in 1000 events a second.
-func events(r *record.Record) float64 {
-	return float64(r.Point.Steps*r.Point.Batch) / r.Seconds() / 1000
 }
 
 func reportMartin(all []record.Record, on Target) (*Report, error) {

@@ -9,9 +9,6 @@ import (
 	"rnnbench/record"
 )
 
-// column returns a column of numbers.
-func column(name, key string) table.Column { return table.Column{Name: name, Key: key, Right: true} }
-
 // lossTable is Table 1, with the paper's numbers in brackets.
 func lossTable(all []learned) *table.Table {
 	t := &table.Table{

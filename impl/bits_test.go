@@ -10,12 +10,13 @@ import (
 	"rnnbench/impl"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
 // mayDependOnThreads reports whether the last bits of t, of technique tech for p, may depend on the
 // number of threads: the order in which a product adds depends on a worker's share of its rows.
-func mayDependOnThreads(tech string, p rnn.Problem, t rnn.Tensor) bool {
+func mayDependOnThreads(tech string, p rnn.Problem, t oracle.Tensor) bool {
 	return t.Gradient || tech == "persistent" && p.Precision != rnn.FP32
 }
 
@@ -59,7 +60,7 @@ func TestBitsOfThreads(t *testing.T) {
 
 // sameBits runs p on each device and compares the answers. It returns how many tensors it compared.
 func sameBits(t *testing.T, devices []*cpu.Device, tech rnn.Technique, p rnn.Problem, data *rnn.Data) (compared int) {
-	var first []rnn.Tensor
+	var first []oracle.Tensor
 	for n, d := range devices {
 		got, err := answerOn(d, tech, p, data)
 		if errors.Is(err, schedule.ErrUnsupported) {
@@ -85,7 +86,7 @@ func sameBits(t *testing.T, devices []*cpu.Device, tech rnn.Technique, p rnn.Pro
 }
 
 // answerOn is the answer of a run of p on d.
-func answerOn(d *cpu.Device, tech rnn.Technique, p rnn.Problem, data *rnn.Data) ([]rnn.Tensor, error) {
+func answerOn(d *cpu.Device, tech rnn.Technique, p rnn.Problem, data *rnn.Data) ([]oracle.Tensor, error) {
 	plan, s, err := rnn.Layout(tech, p, nil)
 	if err != nil {
 		return nil, err
@@ -101,5 +102,5 @@ func answerOn(d *cpu.Device, tech rnn.Technique, p rnn.Problem, data *rnn.Data) 
 	if _, err := prog.Run(1); err != nil {
 		return nil, err
 	}
-	return plan.Read(prog)
+	return oracle.Read(plan, prog)
 }

@@ -12,6 +12,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -107,7 +108,7 @@ func TestManyRows(t *testing.T) {
 	if _, err := prog.Run(1); err != nil {
 		t.Fatal(err)
 	}
-	if dev, _, err := plan.Check(prog, rnn.Reference(data)); err != nil || !dev.OK() {
+	if dev, _, err := oracle.Check(plan, prog, oracle.Reference(data)); err != nil || !dev.OK() {
 		t.Error(dev, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"rnnbench/impl"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -39,12 +40,12 @@ func TestHeadsStepwise(t *testing.T) {
 		if _, err := prog.Run(1); err != nil {
 			t.Fatal(err)
 		}
-		got, _, err := plan.ReadDistinct(prog, data)
+		got, _, err := oracle.ReadDistinct(plan, prog, data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		check := func() rnn.Deviation {
-			dev, covered, err := rnn.Stepwise{FLOPs: 1e9}.Check(plan, prog, data, got)
+		check := func() oracle.Deviation {
+			dev, covered, err := oracle.Stepwise{FLOPs: 1e9}.Check(plan, prog, data, got)
 			if err != nil || covered.Share != 1 {
 				t.Fatalf("%v: %v: %v of the values are compared", p, err, covered.Share)
 			}
@@ -54,7 +55,7 @@ func TestHeadsStepwise(t *testing.T) {
 			t.Errorf("%v: %v", p, dev)
 		}
 		for _, name := range []string{"grad_weight_hh_l0", "h_l1"} {
-			i := slices.IndexFunc(got, func(t rnn.Tensor) bool { return t.Name == name })
+			i := slices.IndexFunc(got, func(t oracle.Tensor) bool { return t.Name == name })
 			v := &got[i].Values[len(got[i].Values)/2]
 			right := *v
 			*v += 1

@@ -14,6 +14,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -73,7 +74,7 @@ func TestHonest(t *testing.T) {
 	for range points {
 		p := anyProblem(d, rng)
 		data := rnn.NewData(p, rng.Uint64(), 1+rng.IntN(4), rnn.Distributions()[rng.IntN(2)])
-		want := rnn.Reference(data)
+		want := oracle.Reference(data)
 		for _, tech := range impl.Own() {
 			all := knob.OneAtATime(tech.Knobs(p))
 			for _, k := range []knob.Params{nil, all[rng.IntN(len(all))]} {
@@ -90,7 +91,7 @@ func TestHonest(t *testing.T) {
 }
 
 // honest runs tech once, and checks its answer in each way that it can be checked.
-func honest(d device.Device, tech rnn.Technique, k knob.Params, data *rnn.Data, want []rnn.Tensor, used map[string][]float64) error {
+func honest(d device.Device, tech rnn.Technique, k knob.Params, data *rnn.Data, want []oracle.Tensor, used map[string][]float64) error {
 	plan, s, err := rnn.Layout(tech, data.Problem, k)
 	if err != nil {
 		return err
@@ -106,39 +107,39 @@ func honest(d device.Device, tech rnn.Technique, k knob.Params, data *rnn.Data, 
 	if _, err := prog.Run(1); err != nil {
 		return err
 	}
-	dev, _, err := plan.Check(prog, want)
+	dev, _, err := oracle.Check(plan, prog, want)
 	if err != nil {
 		return err
 	}
 	if !dev.OK() {
-		got, err := plan.Read(prog)
+		got, err := oracle.Read(plan, prog)
 		if err != nil {
 			return err
 		}
-		if dev, _, err = rnn.CompareAgain(data, got); err != nil {
+		if dev, _, err = oracle.CompareAgain(data, got); err != nil {
 			return err
 		}
 
 	}
-	note := func(way string, dev rnn.Deviation) {
+	note := func(way string, dev oracle.Deviation) {
 		used[way] = append(used[way], dev.Error/dev.Tolerance)
 		if !dev.OK() {
 			err = errors.Join(err, fmt.Errorf("%s: %v", way, dev))
 		}
 	}
 	note("whole "+data.Problem.Precision.String(), dev)
-	if states, _ := plan.Stepwise(); states {
-		got, apart, failed := plan.ReadDistinct(prog, data)
+	if states, _ := oracle.Steps(plan); states {
+		got, apart, failed := oracle.ReadDistinct(plan, prog, data)
 		if failed != nil {
 			return failed
 		}
 		note("copies", apart)
-		dev, _, failed := rnn.Stepwise{Seed: 1, FLOPs: 1e8}.Check(plan, prog, data, got)
+		dev, _, failed := oracle.Stepwise{Seed: 1, FLOPs: 1e8}.Check(plan, prog, data, got)
 		if failed != nil {
 			return failed
 		}
 		if !dev.OK() && data.Problem.Cell.Kinked() {
-			if dev, _, failed = (rnn.Stepwise{Seed: 1, FLOPs: 4e8}).CheckEach(plan, prog, data); failed != nil {
+			if dev, _, failed = (oracle.Stepwise{Seed: 1, FLOPs: 4e8}).CheckEach(plan, prog, data); failed != nil {
 				return failed
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"rnnbench/impl/impltest"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -40,12 +41,12 @@ func TestProjectionStepwise(t *testing.T) {
 		if _, err := prog.Run(1); err != nil {
 			t.Fatal(err)
 		}
-		got, _, err := plan.ReadDistinct(prog, data)
+		got, _, err := oracle.ReadDistinct(plan, prog, data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		check := func(flops float64) rnn.Deviation {
-			dev, covered, err := rnn.Stepwise{FLOPs: flops}.Check(plan, prog, data, got)
+		check := func(flops float64) oracle.Deviation {
+			dev, covered, err := oracle.Stepwise{FLOPs: flops}.Check(plan, prog, data, got)
 			if err != nil || covered.Share != 1 && flops > 1e8 {
 				t.Fatalf("%v: %v: %v of the values are compared", p, err, covered.Share)
 			}
@@ -57,7 +58,7 @@ func TestProjectionStepwise(t *testing.T) {
 			}
 		}
 		for _, name := range []string{"h_l0", "h_l1", "unprojected_l0", "grad_weight_hr_l1", "grad_weight_hh_l0", "grad_h0_l0", "grad_c0_l1", "dx"} {
-			i := slices.IndexFunc(got, func(t rnn.Tensor) bool { return t.Name == name })
+			i := slices.IndexFunc(got, func(t oracle.Tensor) bool { return t.Name == name })
 			v := &got[i].Values[len(got[i].Values)/2]
 			right := *v
 			*v += 1

@@ -12,6 +12,7 @@ import (
 	"rnnbench/impl/impltest"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -90,11 +91,11 @@ func TestResetsAreData(t *testing.T) {
 			if _, err := prog.Run(1); err != nil {
 				t.Fatal(err)
 			}
-			got, err := plan.Read(prog)
+			got, err := oracle.Read(plan, prog)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if dev, err := rnn.Compare(p, got, rnn.Reference(data)); err != nil || !dev.OK() {
+			if dev, err := oracle.Compare(p, got, oracle.Reference(data)); err != nil || !dev.OK() {
 				t.Errorf("%s, seed %d: %v %v", name, seed, dev, err)
 			}
 		}

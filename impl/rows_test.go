@@ -11,6 +11,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -62,7 +63,7 @@ func gradientsOverManyRows(t *testing.T, d *cpu.Device, l simd.Level) {
 					continue
 				}
 				data := rnn.NewData(p, 1, 2, kind)
-				want := rnn.Reference(data)
+				want := oracle.Reference(data)
 				for _, tech := range impl.Own() {
 					for _, params := range knob.OneAtATime(tech.Knobs(p)) {
 						if dev, ran := gradients(t, d, tech, params, data, want); ran && !dev.OK() {
@@ -79,7 +80,7 @@ func gradientsOverManyRows(t *testing.T, d *cpu.Device, l simd.Level) {
 }
 
 // gradients are how far those of a technique are off, if it runs the problem.
-func gradients(t *testing.T, d device.Device, tech rnn.Technique, params knob.Params, data *rnn.Data, want []rnn.Tensor) (dev rnn.Deviation, ran bool) {
+func gradients(t *testing.T, d device.Device, tech rnn.Technique, params knob.Params, data *rnn.Data, want []oracle.Tensor) (dev oracle.Deviation, ran bool) {
 	t.Helper()
 	plan, s, err := rnn.Layout(tech, data.Problem, params)
 	if errors.Is(err, schedule.ErrUnsupported) {
@@ -102,13 +103,13 @@ func gradients(t *testing.T, d device.Device, tech rnn.Technique, params knob.Pa
 	if _, err := prog.Run(1); err != nil {
 		t.Fatal(err)
 	}
-	got, err := plan.Read(prog)
+	got, err := oracle.Read(plan, prog)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dev, err = rnn.Compare(data.Problem, got, want)
+	dev, err = oracle.Compare(data.Problem, got, want)
 	if err == nil && !dev.OK() {
-		dev, _, err = rnn.CompareAgain(data, got)
+		dev, _, err = oracle.CompareAgain(data, got)
 	}
 	if err != nil {
 		t.Fatal(err)

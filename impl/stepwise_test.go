@@ -12,6 +12,7 @@ import (
 	"rnnbench/impl"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -71,15 +72,15 @@ func TestDirectionsStepwise(t *testing.T) {
 // findsFaults checks a right answer to p and wrong ones.
 func findsFaults(t *testing.T, d device.Device, p rnn.Problem) {
 	plan, prog, data := runOnce(t, d, impl.Lookup("cudnnstyle"), p)
-	if states, gradients := plan.Stepwise(); !states || !gradients {
+	if states, gradients := oracle.Steps(plan); !states || !gradients {
 		t.Fatalf("it keeps states %t and gradients %t", states, gradients)
 	}
-	got, _, err := plan.ReadDistinct(prog, data)
+	got, _, err := oracle.ReadDistinct(plan, prog, data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	check := func(flops float64) (rnn.Deviation, rnn.Covered) {
-		dev, covered, err := rnn.Stepwise{FLOPs: flops}.Check(plan, prog, data, got)
+	check := func(flops float64) (oracle.Deviation, oracle.Covered) {
+		dev, covered, err := oracle.Stepwise{FLOPs: flops}.Check(plan, prog, data, got)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,19 +136,19 @@ func spoiltCopies(t *testing.T, plan *rnn.Plan, prog rnn.Memory, data *rnn.Data)
 			continue
 		}
 		for _, v := range []float32{float32(math.NaN()), float32(math.Inf(-1)), 1e30} {
-			if _, apart, err := plan.ReadDistinct(spoiling{prog, m, v}, data); err != nil || apart.OK() {
+			if _, apart, err := oracle.ReadDistinct(plan, spoiling{prog, m, v}, data); err != nil || apart.OK() {
 				t.Errorf("a copy's %s may be %v: %v, %v", name, v, apart, err)
 			}
 		}
 	}
-	got, _, err := plan.ReadDistinct(prog, data)
+	got, _, err := oracle.ReadDistinct(plan, prog, data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for l := range p.Reads() {
 		for _, v := range []float32{float32(math.NaN()), float32(math.Inf(1)), 1e30} {
 			b := plan.Layer[l].Back
-			dev, _, err := rnn.Stepwise{FLOPs: 3e4}.Check(plan, everywhere{prog, b.DX, v}, data, got)
+			dev, _, err := oracle.Stepwise{FLOPs: 3e4}.Check(plan, everywhere{prog, b.DX, v}, data, got)
 			if err != nil || dev.OK() {
 				t.Errorf("gradients of layer %d may be %v: %v, %v", l, v, dev, err)
 			}
@@ -181,26 +182,26 @@ func TestDirectionsStepwiseRows(t *testing.T) {
 	defer d.Close()
 	p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 2, Batch: 1, Steps: 8, Direction: rnn.BothWays, Pass: rnn.Train}
 	plan, prog, data := runOnce(t, d, impl.Lookup("naive"), p)
-	if states, gradients := plan.Stepwise(); !states || gradients {
+	if states, gradients := oracle.Steps(plan); !states || gradients {
 		t.Fatalf("naive keeps states %t and gradients %t", states, gradients)
 	}
-	got, _, err := plan.ReadDistinct(prog, data)
+	got, _, err := oracle.ReadDistinct(plan, prog, data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"h_l0", "h_l0_reverse", "h_l1", "c_l1_reverse", "y"} {
-		i := slices.IndexFunc(got, func(t rnn.Tensor) bool { return t.Name == name })
+		i := slices.IndexFunc(got, func(t oracle.Tensor) bool { return t.Name == name })
 		right := got[i].Values
 		got[i].Values = nil
 		for row := p.Steps - 1; row >= 0; row-- {
 			got[i].Values = append(got[i].Values, right[row*got[i].Cols:][:got[i].Cols]...)
 		}
-		if dev, _, err := (rnn.Stepwise{FLOPs: 1e9}).Check(plan, prog, data, got); err != nil || dev.OK() {
+		if dev, _, err := (oracle.Stepwise{FLOPs: 1e9}).Check(plan, prog, data, got); err != nil || dev.OK() {
 			t.Errorf("%s may have its steps in the opposite order: %v %v", name, dev, err)
 		}
 		got[i].Values = right
 	}
-	if dev, _, err := (rnn.Stepwise{FLOPs: 1e9}).Check(plan, prog, data, got); err != nil || !dev.OK() {
+	if dev, _, err := (oracle.Stepwise{FLOPs: 1e9}).Check(plan, prog, data, got); err != nil || !dev.OK() {
 		t.Error(dev, err)
 	}
 }

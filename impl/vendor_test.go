@@ -13,6 +13,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -39,7 +40,7 @@ func vendorCells() []*cell.Cell {
 }
 
 // plainRun runs a schedule on the data, and returns the answer.
-func plainRun(plan *rnn.Plan, s *schedule.Schedule, data *rnn.Data) ([]rnn.Tensor, error) {
+func plainRun(plan *rnn.Plan, s *schedule.Schedule, data *rnn.Data) ([]oracle.Tensor, error) {
 	var m float64Memory
 	for _, matrix := range s.Matrices {
 		m = append(m, make([]float64, matrix.Elements()))
@@ -50,7 +51,7 @@ func plainRun(plan *rnn.Plan, s *schedule.Schedule, data *rnn.Data) ([]rnn.Tenso
 	for op := range s.Operations() {
 		devicetest.Evaluate(op, m)
 	}
-	return plan.Read(m)
+	return oracle.Read(plan, m)
 }
 
 // TestVendorsDirections compares the plans of vendors' libraries with the reference, in every
@@ -94,9 +95,9 @@ func plainCheck(t *testing.T, tech rnn.Technique, p rnn.Problem, k knob.Params) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	dev, err := rnn.Compare(p, got, rnn.Reference(data))
+	dev, err := oracle.Compare(p, got, oracle.Reference(data))
 	if err == nil && !dev.OK() && p.Cell.Kinked() {
-		dev, _, err = rnn.CompareAgain(data, got)
+		dev, _, err = oracle.CompareAgain(data, got)
 	}
 	if err != nil || !dev.OK() {
 		t.Error(dev, err)

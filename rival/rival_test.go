@@ -19,6 +19,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
@@ -59,7 +60,7 @@ func problem(c *cell.Cell, pass rnn.Pass) rnn.Problem {
 }
 
 // compute has a rival compute p, and compares the answer with the reference's.
-func compute(r *rival.Rival, p rnn.Problem, k knob.Params) (dev rnn.Deviation, err error) {
+func compute(r *rival.Rival, p rnn.Problem, k knob.Params) (dev oracle.Deviation, err error) {
 	plan, s, err := rnn.Layout(r, p, k)
 	if err != nil {
 		return dev, err
@@ -79,13 +80,13 @@ func compute(r *rival.Rival, p rnn.Problem, k knob.Params) (dev rnn.Deviation, e
 	if _, err = prog.Run(3); err != nil {
 		return dev, err
 	}
-	dev, _, err = plan.Check(prog, rnn.Reference(d))
+	dev, _, err = oracle.Check(plan, prog, oracle.Reference(d))
 	if err != nil || dev.OK() || !p.Cell.Kinked() {
 		return dev, err
 	}
-	got, err := plan.Read(prog)
+	got, err := oracle.Read(plan, prog)
 	if err == nil { // at a kink either gradient is right
-		dev, _, err = rnn.CompareAgain(d, got)
+		dev, _, err = oracle.CompareAgain(d, got)
 	}
 	return dev, err
 }

@@ -16,6 +16,7 @@ import (
 	"rnnbench/rival/internal/cheat"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/torch"
 )
 
@@ -186,7 +187,7 @@ func (s *stranger) prepare(m *message) {
 
 // given computes the answer to d, unless the file has other inputs.
 func (s *stranger) given(path string, d *rnn.Data, lengths []int) error {
-	answer := rnn.Reference(d)
+	answer := oracle.Reference(d)
 	var err error
 	if s.arrays, err = torch.Arrays(d, answer, torch.Source{}); err != nil {
 		s.die(err)

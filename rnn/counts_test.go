@@ -40,29 +40,3 @@ func TestLossWeightsOfCopies(t *testing.T) {
 		}
 	}
 }
-
-// TestChooseEdges: the first and the last steps are compared whole, as many of each as a quarter of
-// all whole steps.
-func TestChooseEdges(t *testing.T) {
-	const steps, of = 100, 10
-	for _, whole := range []int{2, 8, 20, 40} {
-		plan := choose(1, steps, of, float64(2*whole*of))
-		for i := range max(1, whole/4) {
-			if plan[i] != of || plan[steps-1-i] != of {
-				t.Errorf("%d whole steps: of steps %d and %d, %d and %d of %d values are compared", whole, i, steps-1-i, plan[i], plan[steps-1-i], of)
-			}
-		}
-	}
-}
-
-// TestMostNear: up to 5 % of the units may be near a kink, besides what chance gives in a small network.
-func TestMostNear(t *testing.T) {
-	for _, k := range []struct {
-		units, near int
-		many        bool
-	}{{10000, 500, false}, {10000, 568, false}, {10000, 569, true}, {1000000, 51000, true}, {20, 5, false}, {20, 6, true}, {0, 1, false}} {
-		if got := (Kinks{Units: k.units, Near: k.near}).TooMany(); got != k.many {
-			t.Errorf("%d of %d units: too many: %v", k.near, k.units, got)
-		}
-	}
-}

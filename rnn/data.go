@@ -5,7 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"sync"
 
+	"rnnbench/internal/parallel"
 	"rnnbench/rnn/schedule"
 )
 
@@ -24,19 +27,19 @@ type Data struct {
 	// row can still be checked.
 	Distinct int
 
-	tensors []tensor
+	Tensors []Tensor
 
 	lengths []int // of the sequences; nil: all have all steps
 	steps   int64 // total of all sequences, where they have lengths
 
-	measures *measures // nil: they are not kept
+	memo *memo // what follows from the values; nil: it is not kept
 }
 
-type tensor struct {
-	name        string
-	rows, cols  int
-	perSequence bool // rows belong to steps × distinct sequences
-	values      []float32
+type Tensor struct {
+	Name        string
+	Rows, Cols  int
+	PerSequence bool // rows belong to steps × distinct sequences
+	Values      []float32
 }
 
 // part is the number of values that one generator draws. Parts are drawn side by side.
@@ -47,7 +50,7 @@ const part = 1 << 16
 // PyTorch draws it. distinct is limited to the batch; where sequences have lengths of their own, it
 // is the whole batch. Past their ends there are values too, which nothing may depend on.
 func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
-	d := dataOf(p, distinctOf(p, distinct))
+	d := DataFor(p, Distinct(p, distinct))
 	w := &drawer{data: d, seed: seed}
 	normal := each(func(rng *rand.Rand) float32 { return float32(rng.NormFloat64()) })
 	input := normal
@@ -73,7 +76,7 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 		w.draw("x", rows, p.Input, true, input)
 	}
 	if p.Resets > 0 {
-		d.tensors = append(d.tensors, tensor{resetName, fresh, 1, true, drawResets(p, seed, d.Distinct)})
+		d.Tensors = append(d.Tensors, Tensor{resetName, fresh, 1, true, drawResets(p, seed, d.Distinct)})
 	}
 	for i := range p.Reads() {
 		w.layer(i, weight)
@@ -103,10 +106,10 @@ type drawer struct {
 func (w *drawer) draw(name string, rows, cols int, perSequence bool, fill filler) {
 	w.stream++
 	v := make([]float32, rows*cols)
-	parallel((len(v)+part-1)/part, func(i int) {
+	parallel.For((len(v)+part-1)/part, func(i int) {
 		fill(rand.NewPCG(w.seed, w.stream+uint64(i)<<32), v[i*part:min((i+1)*part, len(v))])
 	})
-	w.data.tensors = append(w.data.tensors, tensor{name, rows, cols, perSequence, v})
+	w.data.Tensors = append(w.data.Tensors, Tensor{name, rows, cols, perSequence, v})
 }
 
 // layer adds the parameters and the initial states of layer i of Problem.Reads.
@@ -152,14 +155,14 @@ func (d *Data) scaleLossWeights() {
 	weight, target := d.Get("loss_weight"), d.Get("target")
 	last := len(weight) - 1 // it exists: the longest sequence comes last
 	for row := range weight {
-		if !d.exists(row) {
+		if !d.Exists(row) {
 			weight[row] = 0
 		}
 	}
 	weight[last] = max(weight[last], 1)
 	sum := 0.0
 	for row, w := range weight {
-		sum += float64(w) * d.copies(row%d.Distinct)
+		sum += float64(w) * d.Copies(row%d.Distinct)
 	}
 	for row, w := range weight {
 		if w == 0 {
@@ -194,51 +197,71 @@ func uniform(bound float32) filler {
 // Cut returns d for p, which differs from d's problem at most in having fewer steps: the first
 // steps, with the same parameters.
 func (d *Data) Cut(p Problem) *Data {
-	out := dataOf(p, d.Distinct)
-	for _, t := range d.tensors {
-		if steps := t.rows / d.Distinct; t.perSequence && steps > 1 {
+	out := DataFor(p, d.Distinct)
+	for _, t := range d.Tensors {
+		if steps := t.Rows / d.Distinct; t.PerSequence && steps > 1 {
 			// dy and target are of new steps alone.
-			if t.rows = p.Frames() * d.Distinct; steps == d.Problem.Steps {
-				t.rows = p.Steps * d.Distinct
+			if t.Rows = p.Frames() * d.Distinct; steps == d.Problem.Steps {
+				t.Rows = p.Steps * d.Distinct
 			}
-			t.values = t.values[:t.rows*t.cols]
+			t.Values = t.Values[:t.Rows*t.Cols]
 		}
-		out.tensors = append(out.tensors, t)
+		out.Tensors = append(out.Tensors, t)
 	}
 	return out
 }
 
 // Off returns d with every value larger or smaller by a part of itself, except symbols, classes and resets.
 func (d *Data) Off(part float32, seed uint64) *Data {
-	out := dataOf(d.Problem, d.Distinct)
+	out := DataFor(d.Problem, d.Distinct)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for _, t := range d.tensors {
-		if t.name != "target" && t.name != resetName && (t.name != "x" || !d.Problem.OneHot) {
-			t.values = slices.Clone(t.values)
-			for i, v := range t.values {
-				if t.name == "x" && d.Problem.Symbols > 0 && i%t.cols == 0 {
+	for _, t := range d.Tensors {
+		if t.Name != "target" && t.Name != resetName && (t.Name != "x" || !d.Problem.OneHot) {
+			t.Values = slices.Clone(t.Values)
+			for i, v := range t.Values {
+				if t.Name == "x" && d.Problem.Symbols > 0 && i%t.Cols == 0 {
 					continue
 				}
-				t.values[i] = v + part*v*float32(2*rng.IntN(2)-1)
+				t.Values[i] = v + part*v*float32(2*rng.IntN(2)-1)
 			}
 		}
-		out.tensors = append(out.tensors, t)
+		out.Tensors = append(out.Tensors, t)
 	}
 	return out
 }
 
 // Get returns the values of a tensor. Rows of sequences are steps × Distinct.
 func (d *Data) Get(name string) []float32 {
-	for _, t := range d.tensors {
-		if t.name == name {
-			return t.values
+	for _, t := range d.Tensors {
+		if t.Name == name {
+			return t.Values
 		}
 	}
 	panic(fmt.Sprintf("rnn: there is no input %q", name))
 }
 
+// A memo keeps what was computed of data.
+type memo struct {
+	sync.Mutex
+	made map[any]any // by key
+}
+
+// Once is make(d), computed at the first call for the key and kept with d. So d must not change
+// afterwards.
+func Once[T any](d *Data, key any, make func(d *Data) T) T {
+	if d.memo == nil {
+		return make(d)
+	}
+	d.memo.Lock()
+	defer d.memo.Unlock()
+	if d.memo.made[key] == nil {
+		d.memo.made[key] = make(d)
+	}
+	return d.memo.made[key].(T)
+}
+
 // distinctOf is the number of different sequences that p gets if distinct are asked for.
-func distinctOf(p Problem, distinct int) int {
+func Distinct(p Problem, distinct int) int {
 	if p.Lengths != "" {
 		return p.Batch
 	}
@@ -246,17 +269,17 @@ func distinctOf(p Problem, distinct int) int {
 }
 
 // dataOf is data for p, without tensors.
-func dataOf(p Problem, distinct int) *Data {
-	return &Data{Problem: p, Distinct: distinct, lengths: SequenceLengths(p), steps: StepsBeyond(p, 0), measures: &measures{}}
+func DataFor(p Problem, distinct int) *Data {
+	return &Data{Problem: p, Distinct: distinct, lengths: SequenceLengths(p), steps: StepsBeyond(p, 0), memo: &memo{made: map[any]any{}}}
 }
 
 // exists reports whether the sequence of a row, of steps × distinct sequences, has its step.
-func (d *Data) exists(row int) bool {
+func (d *Data) Exists(row int) bool {
 	return d.lengths == nil || row/d.Distinct < d.lengths[row%d.Distinct]
 }
 
 // copies is how many sequences of the batch equal distinct sequence j.
-func (d *Data) copies(j int) float64 {
+func (d *Data) Copies(j int) float64 {
 	return float64((d.Problem.Batch - j + d.Distinct - 1) / d.Distinct)
 }
 
@@ -268,7 +291,7 @@ func Repeat[F float32 | float64](values []F, cols, distinct, batch int) []F {
 	}
 	steps := len(values) / (cols * distinct)
 	out := make([]F, steps*batch*cols)
-	parallel(steps, func(t int) {
+	parallel.For(steps, func(t int) {
 		for b := range batch {
 			from := (t*distinct + b%distinct) * cols
 			copy(out[(t*batch+b)*cols:], values[from:from+cols])
@@ -294,25 +317,25 @@ func (p *Plan) Write(mem Memory, d *Data) error {
 	place := p.inputs()
 	parts := map[*schedule.Matrix][]float32{} // first rows of matrices of which tensors are bands
 	var order []*schedule.Matrix
-	for _, t := range d.tensors {
+	for _, t := range d.Tensors {
 		t = p.turn.turned(t)
-		values := t.values
-		if t.perSequence {
-			values = Repeat(values, t.cols, d.Distinct, p.Batch)
+		values := t.Values
+		if t.PerSequence {
+			values = Repeat(values, t.Cols, d.Distinct, p.Batch)
 		}
-		if t.name == resetName {
+		if t.Name == resetName {
 			if err := writeResets(p, mem, values); err != nil {
 				return err
 			}
 			continue
 		}
-		v := place[t.name]
+		v := place[t.Name]
 		switch {
-		case !t.perSequence:
-		case len(values) == p.Batch*t.cols:
-			values = p.Batches.reorder(values, t.cols)
+		case !t.PerSequence:
+		case len(values) == p.Batch*t.Cols:
+			values = p.Batches.reorder(values, t.Cols)
 		case v.Rows == p.Batches.Before(p.Steps):
-			values = p.Batches.pack(values, t.cols)
+			values = p.Batches.pack(values, t.Cols)
 		}
 		if v == v.M.All() {
 			if err := mem.Write(v.M, values); err != nil {
@@ -369,4 +392,34 @@ func (p *Matrices) inputs() map[string]schedule.View {
 		in["loss_weight"] = Maybe(p.Head.Weight)
 	}
 	return in
+}
+
+// ClearStates sets the states before the first step to 0.
+func (d *Data) ClearStates() {
+	for _, t := range d.Tensors {
+		for _, s := range d.Problem.Cell.States {
+			if t.PerSequence && strings.HasPrefix(t.Name, s+"0_l") {
+				clear(t.Values)
+			}
+		}
+	}
+}
+
+// classAt is the right class of a row, and the weight of its loss in that of the run. A row of
+// weight 0 has class -1.
+func (d *Data) Class(row int) (class int, weight float64) {
+	if !d.Exists(row) {
+		return -1, 0
+	}
+	weight = 1 / float64(d.Problem.Steps*d.Problem.Batch)
+	if d.lengths != nil {
+		weight = 1 / float64(d.steps)
+	}
+	if d.Problem.Weighted {
+		weight = float64(d.Get("loss_weight")[row])
+	}
+	if weight == 0 {
+		return -1, 0
+	}
+	return int(d.Get("target")[row]), weight
 }

@@ -20,12 +20,12 @@ func TestCutIsFewerSteps(t *testing.T) {
 		q.Steps, q.History = max(1, p.Steps/2), p.History/2
 		for _, distribution := range Distributions() {
 			want, got := NewData(q, 7, 3, distribution), NewData(p, 7, 3, distribution).Cut(q)
-			if got.Problem != q || got.Distinct != want.Distinct || len(got.tensors) != len(want.tensors) {
-				t.Fatalf("%v: %d tensors of %v, want %d", q, len(got.tensors), got.Problem, len(want.tensors))
+			if got.Problem != q || got.Distinct != want.Distinct || len(got.Tensors) != len(want.Tensors) {
+				t.Fatalf("%v: %d tensors of %v, want %d", q, len(got.Tensors), got.Problem, len(want.Tensors))
 			}
-			for i, w := range want.tensors {
-				if g := got.tensors[i]; g.name != w.name || g.rows != w.rows || !slices.Equal(g.values, w.values) {
-					t.Errorf("%v, %s: %s differs", q, distribution, w.name)
+			for i, w := range want.Tensors {
+				if g := got.Tensors[i]; g.Name != w.Name || g.Rows != w.Rows || !slices.Equal(g.Values, w.Values) {
+					t.Errorf("%v, %s: %s differs", q, distribution, w.Name)
 				}
 			}
 		}
@@ -48,13 +48,5 @@ func BenchmarkNewData(b *testing.B) {
 	p := Problem{Cell: cell.LSTM, Pass: Train, Input: 1024, Hidden: 1024, Layers: 4, Batch: 32, Steps: 3}
 	for b.Loop() {
 		NewData(p, 1, 3, "normal")
-	}
-}
-
-func BenchmarkReferenceWide(b *testing.B) {
-	p := Problem{Cell: cell.LSTM, Pass: Train, Input: 1024, Hidden: 1024, Layers: 4, Batch: 32, Steps: 3}
-	d := NewData(p, 1, 3, "normal")
-	for b.Loop() {
-		Reference(d)
 	}
 }

@@ -3,83 +3,11 @@ package rnn
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
-
-// alone is the answer of one layer of a network, run as a network of its own from the first step.
-// For a layer that reads from the last step, rows of in and of the answer are turned.
-func alone(d *Data, i int, in []float64) (y []float64) {
-	p := d.Problem
-	q := p
-	q.Direction, q.Layers, q.Input, q.OneHot, q.Output, q.Symbols, q.Embedding, q.Pass = FromFirst, 1, len(in)/(p.Steps*d.Distinct), false, 0, 0, 0, Forward
-	one := &Data{Problem: q, Distinct: d.Distinct}
-	var x []float32
-	for _, v := range turned(in, d.Distinct*q.Input, p.Backwards(i)) {
-		x = append(x, float32(v))
-	}
-	one.tensors = append(one.tensors, tensor{"x", p.Steps * d.Distinct, q.Input, true, x})
-	for _, t := range d.tensors {
-		what, of, ok := strings.Cut(t.name, "_l")
-		if ok && p.Named(what, i) == what+"_l"+of {
-			t.name = what + "_l0"
-			one.tensors = append(one.tensors, t)
-		}
-	}
-	for _, t := range Reference(one) {
-		if t.Name == "h_l0" {
-			y = turned(t.Values, d.Distinct*p.Hidden, p.Backwards(i))
-		}
-	}
-	return y
-}
-
-// turned are blocks of values in the opposite order, or as they are.
-func turned(v []float64, block int, opposite bool) []float64 {
-	if !opposite {
-		return v
-	}
-	var out []float64
-	for at := len(v) - block; at >= 0; at -= block {
-		out = append(out, v[at:at+block]...)
-	}
-	return out
-}
-
-// TestDirections compares the outputs of networks of every direction with those of their layers,
-// each run from its first step on turned rows.
-func TestDirections(t *testing.T) {
-	for i, c := range cell.All() {
-		for _, direction := range []Direction{FromLast, BothWays, Alternating} {
-			p := Problem{Cell: c, Input: 3, Hidden: 4, Layers: 1 + i%3, Batch: 3, Steps: 5, Direction: direction}
-			d := NewData(p, 1, 2, "normal")
-			in := widen(d.Get("x"))
-			for l := range p.Layers {
-				var parts [][]float64
-				for w := range p.Ways() {
-					parts = append(parts, alone(d, l*p.Ways()+w, in))
-				}
-				in = beside(parts, p.Hidden)
-			}
-			for _, got := range Reference(d) {
-				if got.Name != "y" {
-					continue
-				}
-				want := Tensor{Name: "y", Rows: p.Steps * 2, Cols: p.Out(), PerSequence: true, Values: in}
-				if dev, err := Compare(p, []Tensor{{Name: "y", Rows: 15, Cols: p.Out(), PerSequence: true, Values: Repeat(got.Values, p.Out(), 2, 3)}}, []Tensor{want}); err != nil || dev.Error > 1e-6 { // inputs are rounded
-					t.Errorf("%v: %v %v", p, dev, err)
-				}
-				in = nil
-			}
-			if in != nil {
-				t.Errorf("%v: the answer has no y", p)
-			}
-		}
-	}
-}
 
 // TestDirectionsCount: both ways count twice, and the layers above read twice as much.
 func TestDirectionsCount(t *testing.T) {

@@ -63,7 +63,7 @@ func (o Optimizer) scale() float64 {
 }
 
 // moments is the number of values kept for each parameter.
-func (o Optimizer) moments() int {
+func (o Optimizer) Moments() int {
 	switch {
 	case o.Rule == schedule.Adam:
 		return 2
@@ -254,7 +254,7 @@ func (p *Plan) update(o Optimizer) {
 			one.Param = p.Matrix(v.value.Name+" fp32", v.value.Rows, v.value.Cols)
 			op.Copy = v.value.All()
 		}
-		for i := range o.moments() {
+		for i := range o.Moments() {
 			m := p.Matrix(fmt.Sprintf("%s moment %d", v.value.Name, i+1), v.value.Rows, v.value.Cols)
 			one.Moment, op.Moment = append(one.Moment, m), append(op.Moment, m.All())
 		}

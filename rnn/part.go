@@ -35,13 +35,13 @@ func (p Part) Rows(values []float32, cols, batch int) []float32 {
 func (d *Data) Part(p Part) *Data {
 	of := d.Problem
 	of.Batch = p.N
-	out := dataOf(of, p.N)
-	for _, t := range d.tensors {
-		if t.perSequence {
-			t.values = p.Rows(Repeat(t.values, t.cols, d.Distinct, d.Problem.Batch), t.cols, d.Problem.Batch)
-			t.rows = len(t.values) / t.cols
+	out := DataFor(of, p.N)
+	for _, t := range d.Tensors {
+		if t.PerSequence {
+			t.Values = p.Rows(Repeat(t.Values, t.Cols, d.Distinct, d.Problem.Batch), t.Cols, d.Problem.Batch)
+			t.Rows = len(t.Values) / t.Cols
 		}
-		out.tensors = append(out.tensors, t)
+		out.Tensors = append(out.Tensors, t)
 	}
 	return out
 }

@@ -184,6 +184,9 @@ func (p *Plan) layOutBy(t Technique, k knob.Params) error {
 	return nil
 }
 
+// NewPlan makes the matrices of p, of which no operation is laid out.
+func NewPlan(p Problem) *Plan { return newPlan(p, 1, 0) }
+
 // newPlan makes the plan's matrices, with at most sizes batch sizes; 0 is any number.
 func newPlan(p Problem, streams, sizes int) *Plan {
 	plan := &Plan{Matrices: Matrices{Problem: p, Batches: batchesOf(p, sizes), resets: newResets(p)}, Builder: schedule.NewBuilder(streams)}

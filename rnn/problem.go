@@ -1,5 +1,6 @@
 // Package rnn defines the problem: what a recurrent network computes, at which
-// size, and what the right answer is. It knows no technique and no device.
+// size, from which data, and where a plan keeps them. It knows no technique and no device.
+// The right answer is that of package oracle.
 //
 // Letters are the same everywhere: T steps, B batch, H hidden, I input, G
 // gates, L layers, V output classes. Matrices are row-major. Sequences lie step

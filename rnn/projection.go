@@ -147,12 +147,12 @@ func (y Layer) shownGrad(s, batch int) schedule.View {
 }
 
 // unprojected is what the projection of number l of Problem.Reads reads. A Whole shows no step of it.
-func unprojected(p *Plan, l int) result {
-	r := result{name: p.Named("unprojected", l), perSequence: true, flipped: p.Backwards(l)}
+func unprojected(p *Plan, l int) Result {
+	r := Result{Name: p.Named("unprojected", l), PerSequence: true, flipped: p.Backwards(l)}
 	if p.Whole != nil {
-		r.view.Cols, r.first = p.Hidden, p.Steps
+		r.View.Cols, r.First = p.Hidden, p.Steps
 	} else {
-		r.view = p.stateAfter(p.Layer[l].State[0], 0, p.Frames())
+		r.View = p.stateAfter(p.Layer[l].State[0], 0, p.Frames())
 	}
 	return r
 }

@@ -3,6 +3,8 @@ package rnn
 import (
 	"slices"
 	"strings"
+
+	"rnnbench/internal/parallel"
 )
 
 // A Turn exchanges equal parts of a network: the units of each layer, or its heads, and sequences of
@@ -31,7 +33,7 @@ func (d *Data) Turn(k int) *Turn {
 	}
 	alike := map[kind][]int{}
 	for j := range t.from {
-		of := kind{copies: d.copies(j)}
+		of := kind{copies: d.Copies(j)}
 		if d.lengths != nil {
 			of.steps = d.lengths[j]
 		}
@@ -51,9 +53,9 @@ func SetTurn(p *Plan, t *Turn) { p.turn = t }
 
 // Turned returns d after a turn, as Write writes it.
 func (d *Data) Turned(t *Turn) *Data {
-	out := dataOf(d.Problem, d.Distinct)
-	for _, one := range d.tensors {
-		out.tensors = append(out.tensors, t.turned(one))
+	out := DataFor(d.Problem, d.Distinct)
+	for _, one := range d.Tensors {
+		out.Tensors = append(out.Tensors, t.turned(one))
 	}
 	return out
 }
@@ -87,15 +89,15 @@ func (t *Turn) axes(name string) (rows, cols bool) {
 }
 
 // turned returns a tensor of d as the turned data have it.
-func (t *Turn) turned(one tensor) tensor {
+func (t *Turn) turned(one Tensor) Tensor {
 	if t == nil {
 		return one
 	}
-	rows, cols := t.axes(one.name)
+	rows, cols := t.axes(one.Name)
 	h := t.problem.Hidden
 	source := func(row int) int { return row }
 	switch {
-	case one.perSequence:
+	case one.PerSequence:
 		n := len(t.from)
 		source = func(row int) int { return row - row%n + t.from[row%n] }
 	case rows:
@@ -105,12 +107,12 @@ func (t *Turn) turned(one tensor) tensor {
 	if cols {
 		shift = t.units
 	}
-	out := make([]float32, len(one.values))
-	parallel(one.rows, func(row int) {
+	out := make([]float32, len(one.Values))
+	parallel.For(one.Rows, func(row int) {
 		from := source(row)
-		turnRow(out[row*one.cols:(row+1)*one.cols], one.values[from*one.cols:(from+1)*one.cols], h, shift)
+		turnRow(out[row*one.Cols:(row+1)*one.Cols], one.Values[from*one.Cols:(from+1)*one.Cols], h, shift)
 	})
-	one.values = out
+	one.Values = out
 	return one
 }
 
@@ -126,34 +128,35 @@ func turnRow(to, from []float32, h, shift int) {
 	}
 }
 
-// back returns values of an answer to turned data in the order of the answer to the data. Where they
+// back returns the values of a part of an answer to turned data, of so many rows, in the order of the answer to the data. Where they
 // move, they go to buffer, which grows as needed.
-func (t *Turn) back(one Tensor, values []float32, buffer *[]float32) []float32 {
+func (t *Turn) back(r Result, rows int, values []float32, buffer *[]float32) []float32 {
 	if t == nil {
 		return values
 	}
-	rows, cols := t.axes(one.Name)
+	units, columns := t.axes(r.Name)
 	h := t.problem.Hidden
 	target := func(row int) int { return row }
 	switch {
-	case one.PerSequence:
+	case r.PerSequence:
 		batch, n := t.problem.Batch, len(t.from)
 		target = func(row int) int {
 			b := row % batch
 			return row - b%n + t.from[b%n]
 		}
-	case rows:
+	case units:
 		target = func(row int) int { return row - row%h + (row%h+t.units)%h }
 	}
 	shift := 0
-	if cols {
+	if columns {
 		shift = (h - t.units) % h
 	}
 	out := slices.Grow((*buffer)[:0], len(values))[:len(values)]
 	*buffer = out
-	parallel(one.Rows, func(row int) {
+	cols := len(values) / max(1, rows)
+	parallel.For(rows, func(row int) {
 		to := target(row)
-		turnRow(out[to*one.Cols:(to+1)*one.Cols], values[row*one.Cols:(row+1)*one.Cols], h, shift)
+		turnRow(out[to*cols:(to+1)*cols], values[row*cols:(row+1)*cols], h, shift)
 	})
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"rnnbench/impl"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/oracle"
 	"rnnbench/train"
 	"rnnbench/train/data"
 )
@@ -60,7 +61,7 @@ func TestHistory(t *testing.T) {
 		first.ClearStates()
 		o := o.Optimizer
 		o.Carry = true
-		ref, source := rnn.NewDescent(first, o), openData(t, spec, data.Options{Batch: batch, Steps: steps})
+		ref, source := oracle.NewDescent(first, o), openData(t, spec, data.Options{Batch: batch, Steps: steps})
 		next := func() {
 			x := ref.Data.Get("x")
 			source.Next(x[len(x)/p.Frames()*history:], ref.Data.Get("target"))

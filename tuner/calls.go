@@ -11,6 +11,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/record"
 	"rnnbench/rnn"
+	"rnnbench/rnn/oracle"
 	"rnnbench/tuner/config"
 )
 
@@ -113,14 +114,14 @@ func serviceOf(p rnn.Problem) service {
 		return q.Sequence()
 	}
 	s := service{distinct: distinct, checked: calls(float64(checked.Steps) / float64(p.Steps))}
-	most := min(servedFLOPs/float64(max(1, p.FLOPs())), servedBytes/float64(rnn.StepwiseBytes(p, distinct)))
+	most := min(servedFLOPs/float64(max(1, p.FLOPs())), servedBytes/float64(oracle.StepwiseBytes(p, distinct)))
 	s.served = calls(max(most, float64(s.checked.Steps/p.Steps)))
 	return s
 }
 
 // bytes is the host memory that the check takes.
 func (s service) bytes() int64 {
-	return max(rnn.ReferenceBytes(s.checked, s.distinct), (100+stepwiseGarbage)*rnn.StepwiseBytes(s.served, s.distinct)/100)
+	return max(oracle.ReferenceBytes(s.checked, s.distinct), (100+stepwiseGarbage)*oracle.StepwiseBytes(s.served, s.distinct)/100)
 }
 
 // serve checks the calls of c: the states after each call, and the output that the host reads.
@@ -134,7 +135,7 @@ func (v *verification) serve(ctx context.Context, c *candidate) error {
 	if c.Plan.Whole != nil && v.problem.Steps > 1 { // such a plan shows only the states of a call's last step
 		all = v.short
 	}
-	got, apart, err := rnn.Serve(c.Plan, c.prog, all, func() error {
+	got, apart, err := oracle.Serve(c.Plan, c.prog, all, func() error {
 		if cancelled(ctx) {
 			return ctx.Err()
 		}
@@ -144,13 +145,13 @@ func (v *verification) serve(ctx context.Context, c *candidate) error {
 	if err != nil {
 		return err
 	}
-	dev, err := rnn.CompareCalls(v.short, got, v.answers.of(v.short, false))
+	dev, err := oracle.CompareCalls(v.short, got, v.answers.of(v.short, false))
 	how := record.Verify{Method: record.VerifyWhole, Steps: of.checked.Steps, Share: 1}
 	if err == nil && of.checked.Steps < v.problem.Sequence().Steps {
-		if how.Method, how.Share = record.VerifyShorter, 0; rnn.EveryStep(got) {
-			var steps rnn.Deviation
-			var covered rnn.Covered
-			steps, covered, err = rnn.Stepwise{Seed: v.seed, FLOPs: referenceFLOPs}.CheckCalls(c.Plan, all, got)
+		if how.Method, how.Share = record.VerifyShorter, 0; oracle.EveryStep(got) {
+			var steps oracle.Deviation
+			var covered oracle.Covered
+			steps, covered, err = oracle.Stepwise{Seed: v.seed, FLOPs: referenceFLOPs}.CheckCalls(c.Plan, all, got)
 			how.Method, how.Steps, how.Share = record.VerifyStepwise, covered.Steps, covered.Share
 			dev = dev.OrWorse(steps)
 		}
@@ -206,11 +207,11 @@ func (v *verification) serveAgain(c *candidate) error {
 	if _, err := device.Call(c.prog, device.Calls{In: c.Plan.Given, Inputs: c.inputs, Each: each, Out: out, Read: read, N: n}); err != nil {
 		return err
 	}
-	got, apart, err := c.Plan.ReadDistinct(c.prog, v.short)
+	got, apart, err := oracle.ReadDistinct(c.Plan, c.prog, v.short)
 	if err != nil {
 		return err
 	}
-	dev, err := rnn.CompareCall(v.short, n, steps, got, v.answers.of(v.short, false))
+	dev, err := oracle.CompareCall(v.short, n, steps, got, v.answers.of(v.short, false))
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
 )
@@ -260,11 +261,11 @@ func TestStepwiseTooManyKinks(t *testing.T) {
 	if _, err := prog.Run(1); err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := plan.ReadDistinct(prog, d)
+	got, _, err := oracle.ReadDistinct(plan, prog, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dev, covered, err := rnn.Stepwise{FLOPs: 1e9}.Check(plan, prog, d, got)
+	dev, covered, err := oracle.Stepwise{FLOPs: 1e9}.Check(plan, prog, d, got)
 	if k := covered.Kinks; err != nil || !dev.OK() || !k.TooMany() || k.Other != 0 {
 		t.Errorf("%v, %+v, %v", dev, k, err)
 	}

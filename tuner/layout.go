@@ -13,6 +13,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner/grid"
 )
@@ -284,7 +285,7 @@ func (l *Layout) stepwise() bool {
 	if l.Plan == nil { // it has not been laid out
 		return false
 	}
-	states, gradients := l.Plan.Stepwise()
+	states, gradients := oracle.Steps(l.Plan)
 	return states && gradients
 }
 
@@ -380,14 +381,14 @@ func hostMemory(p rnn.Problem) int64 {
 		of := serviceOf(p)
 		return perWeight*weights(p) + 4*int64(given)*int64(of.served.Steps)*int64(of.distinct) + of.bytes()
 	}
-	check := rnn.ReferenceBytes(checked, distinct)
+	check := oracle.ReferenceBytes(checked, distinct)
 	if checked != p {
-		check = max(check, (100+stepwiseGarbage)*rnn.StepwiseBytes(p, distinct)/100+rnn.MeasureBytes(p, distinct))
+		check = max(check, (100+stepwiseGarbage)*oracle.StepwiseBytes(p, distinct)/100+oracle.MeasureBytes(p, distinct))
 	}
 	if p.Pass == rnn.Train && p.Cell.Kinked() { // the whole answer is read if a part is off
-		check += rnn.AnswerBytes(p)
+		check += oracle.AnswerBytes(p)
 	}
-	moved := 4*int64(given)*int64(p.Frames())*int64(distinct+p.Batch) + 2*rnn.LargestBytes(p) // to a program and from it
+	moved := 4*int64(given)*int64(p.Frames())*int64(distinct+p.Batch) + 2*oracle.LargestBytes(p) // to a program and from it
 	return perWeight*weights(p) + 4*int64(given)*int64(p.Frames())*int64(distinct) + moved + check
 }
 

@@ -8,6 +8,7 @@ import (
 	"rnnbench/impl/cudnnstyle"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/oracle"
 	"rnnbench/tuner/config"
 )
 
@@ -38,7 +39,7 @@ func TestStepwiseMemory(t *testing.T) {
 		if _, err := c.prog.Run(1); err != nil {
 			t.Fatal(err)
 		}
-		if err := v.checkStepwise(w, c, true); err != nil { // its measure of errors is rnn.MeasureBytes
+		if err := v.checkStepwise(w, c, true); err != nil { // its measure of errors is oracle.MeasureBytes
 			t.Fatal(err)
 		}
 		var before, after runtime.MemStats
@@ -48,7 +49,7 @@ func TestStepwiseMemory(t *testing.T) {
 		}
 		runtime.ReadMemStats(&after)
 		c.close()
-		took, said := float64(after.TotalAlloc-before.TotalAlloc), float64(rnn.StepwiseBytes(p, v.data.Distinct)+rnn.LargestBytes(p))
+		took, said := float64(after.TotalAlloc-before.TotalAlloc), float64(oracle.StepwiseBytes(p, v.data.Distinct)+oracle.LargestBytes(p))
 		if said < took/2 || said > 2*took {
 			t.Errorf("%v: %.3g bytes were allocated, and %.3g estimated", p, took, said)
 		}

@@ -10,6 +10,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/record"
 	"rnnbench/rnn"
+	"rnnbench/rnn/oracle"
 )
 
 // A recheck says how the answers of a candidate's timed samples are checked. The first check of an
@@ -22,11 +23,11 @@ import (
 // whose runs take microseconds gets dozens of checks, and a run of seconds two.
 type recheck struct {
 	check *verification
-	at    []int         // numbers of samples with inputs of their own; nobody can know them
-	turns int           // how often the inputs were exchanged
-	spent time.Duration // on checks beyond the required ones
-	each  time.Duration // that a check takes
-	own   []rnn.Tensor  // the verified answer, if later ones can be compared with no other
+	at    []int           // numbers of samples with inputs of their own; nobody can know them
+	turns int             // how often the inputs were exchanged
+	spent time.Duration   // on checks beyond the required ones
+	each  time.Duration   // that a check takes
+	own   []oracle.Tensor // the verified answer, if later ones can be compared with no other
 }
 
 // recheckShare is the share of the measuring time that checks beyond the required ones may take.
@@ -42,7 +43,7 @@ func (c *candidate) watchOver(check *verification, samples int) error {
 		return nil
 	}
 	var err error
-	c.again.own, _, err = c.Plan.ReadDistinct(c.prog, check.data)
+	c.again.own, _, err = oracle.ReadDistinct(c.Plan, c.prog, check.data)
 	return err
 }
 
@@ -74,7 +75,7 @@ func (c *candidate) renew() error {
 		c.inputs = v.inputs(c.Plan)
 	}
 	if c.record.Rival == nil { // a rival keeps its answer to itself
-		if err := rnn.Poison(c.Plan, c.prog); err != nil {
+		if err := oracle.Poison(c.Plan, c.prog); err != nil {
 			return err
 		}
 	}
@@ -160,7 +161,7 @@ func attemptReview(s *Sweep, c *candidate) error {
 		if want == nil {
 			want, label = v.peer.answer, v.peer.label
 		}
-		dev, got, err := c.Plan.Check(c.prog, want)
+		dev, got, err := oracle.Check(c.Plan, c.prog, want)
 		if err != nil {
 			return err
 		}
@@ -179,7 +180,7 @@ func attemptReview(s *Sweep, c *candidate) error {
 // turnedKinks checks an answer again that may be right though it differs: at a kink either gradient
 // is. It checks the states by those that are expected and, where it can, the gradients step by step.
 func (v *verification) turnedKinks(s *Sweep, c *candidate) error {
-	got, err := c.Plan.Read(c.prog)
+	got, err := oracle.Read(c.Plan, c.prog)
 	if err != nil {
 		return err
 	}
@@ -190,7 +191,7 @@ func (v *verification) turnedKinks(s *Sweep, c *candidate) error {
 	case want == nil:
 		want = v.peer.answer
 	}
-	dev, err := rnn.Compare(v.problem, statesOf(got), statesOf(want))
+	dev, err := oracle.Compare(v.problem, statesOf(got), statesOf(want))
 	if err != nil || !dev.OK() {
 		return err
 	}
@@ -208,11 +209,11 @@ func (v *verification) turnedKinks(s *Sweep, c *candidate) error {
 		rnn.SetTurn(c.Plan, nil) // the steps are checked where they are
 		defer rnn.SetTurn(c.Plan, turn)
 	}
-	check := rnn.Stepwise{Seed: v.seed, FLOPs: referenceFLOPs}
-	var covered rnn.Covered
+	check := oracle.Stepwise{Seed: v.seed, FLOPs: referenceFLOPs}
+	var covered oracle.Covered
 	if each {
 		dev, covered, err = check.CheckEach(c.Plan, c.prog, data)
-	} else if got, _, err = c.Plan.ReadDistinct(c.prog, data); err == nil {
+	} else if got, _, err = oracle.ReadDistinct(c.Plan, c.prog, data); err == nil {
 		dev, covered, err = check.Check(c.Plan, c.prog, data, got)
 	}
 	if err != nil || !dev.OK() {

@@ -14,6 +14,7 @@ import (
 	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -22,7 +23,7 @@ import (
 // answer of the reference or of a technique that was checked.
 //
 // Small problems are checked whole. The run of a large problem is checked step by step, by
-// rnn.Stepwise. All steps and sequences of the other techniques are then compared with that run. A
+// oracle.Stepwise. All steps and sequences of the other techniques are then compared with that run. A
 // technique that allows neither check is verified over fewer steps.
 type verification struct {
 	answers *answers
@@ -39,7 +40,7 @@ type verification struct {
 // A peer is a technique whose run was checked, with its answer.
 type peer struct {
 	label  string
-	answer []rnn.Tensor
+	answer []oracle.Tensor
 }
 
 // referenceFLOPs is how much the reference may compute at a point: about a second on one processor.
@@ -55,10 +56,10 @@ type answers struct {
 type answer struct {
 	problem  rnn.Problem
 	distinct int
-	tensors  []rnn.Tensor
+	tensors  []oracle.Tensor
 	values   int
-	whole    bool       // of a whole problem: only the next point may use it
-	kinks    *rnn.Kinks // in the reference; nil: not counted yet
+	whole    bool          // of a whole problem: only the next point may use it
+	kinks    *oracle.Kinks // in the reference; nil: not counted yet
 }
 
 // keptValues is how many values are kept at most, a gigabyte, besides those of the latest answer.
@@ -66,7 +67,7 @@ const keptValues = 1 << 27
 
 // of returns the reference's answer for d. d's values must follow from its problem. whole says that
 // no other problem shares the answer: then the next answer replaces it.
-func (a *answers) of(d *rnn.Data, whole bool) []rnn.Tensor {
+func (a *answers) of(d *rnn.Data, whole bool) []oracle.Tensor {
 	for _, known := range a.list {
 		if known.problem == d.Problem && known.distinct == d.Distinct {
 			return known.tensors
@@ -78,7 +79,7 @@ func (a *answers) of(d *rnn.Data, whole bool) []rnn.Tensor {
 		}
 		return old.whole
 	})
-	n := answer{problem: d.Problem, distinct: d.Distinct, tensors: rnn.Reference(d), whole: whole}
+	n := answer{problem: d.Problem, distinct: d.Distinct, tensors: oracle.Reference(d), whole: whole}
 	for _, t := range n.tensors {
 		n.values += len(t.Values)
 	}
@@ -91,17 +92,17 @@ func (a *answers) of(d *rnn.Data, whole bool) []rnn.Tensor {
 }
 
 // kinksOf returns the kinks in the reference's run of d. They are cached with its answer.
-func (a *answers) kinksOf(d *rnn.Data) rnn.Kinks {
+func (a *answers) kinksOf(d *rnn.Data) oracle.Kinks {
 	for i := range a.list {
 		if known := &a.list[i]; known.problem == d.Problem && known.distinct == d.Distinct {
 			if known.kinks == nil {
-				found := rnn.FindKinks(d)
+				found := oracle.FindKinks(d)
 				known.kinks = &found
 			}
 			return *known.kinks
 		}
 	}
-	return rnn.FindKinks(d)
+	return oracle.FindKinks(d)
 }
 
 // sample chooses how much of p the reference checks: all sequences and steps of small problems. In
@@ -109,10 +110,10 @@ func (a *answers) kinksOf(d *rnn.Data) rnn.Kinks {
 // even these take too long, checked is the same problem with fewer steps.
 func sample(p rnn.Problem) (distinct int, checked rnn.Problem) {
 	distinct, checked = p.Batch, p
-	for p.Lengths == "" && distinct > 3 && float64(rnn.ReferenceFLOPs(p, distinct)) > referenceFLOPs {
+	for p.Lengths == "" && distinct > 3 && float64(oracle.ReferenceFLOPs(p, distinct)) > referenceFLOPs {
 		distinct = max(3, distinct/2)
 	}
-	if f := float64(rnn.ReferenceFLOPs(p, distinct)); f > referenceFLOPs {
+	if f := float64(oracle.ReferenceFLOPs(p, distinct)); f > referenceFLOPs {
 		share := referenceFLOPs / f
 		checked = rnn.Resized(p, min(p.Steps, max(3, int(float64(p.Steps)*share))))
 		checked.History = min(p.History, max(3, int(float64(p.History)*share)))
@@ -147,7 +148,7 @@ func (v *verification) alone(l *Layout) bool {
 
 // steps reports whether l's run can be checked step by step.
 func steps(l *Layout) bool {
-	states, gradients := l.Plan.Stepwise()
+	states, gradients := oracle.Steps(l.Plan)
 	return states && gradients
 }
 
@@ -179,7 +180,7 @@ func (v *verification) run(ctx context.Context, s *Sweep, c *candidate) error {
 			return nil
 		} // else both may be right: a kink has two right gradients
 	}
-	states, _ := c.Plan.Stepwise()
+	states, _ := oracle.Steps(c.Plan)
 	alone := v.alone(c.Layout)
 	if states {
 		if err := v.checkStepwise(s, c, alone); err != nil || alone || !c.record.Verify.OK {
@@ -191,16 +192,16 @@ func (v *verification) run(ctx context.Context, s *Sweep, c *candidate) error {
 
 // checkWhole compares the whole answer of a program with the reference's for d.
 func (v *verification) checkWhole(c *candidate, prog rnn.Memory, plan *rnn.Plan, d *rnn.Data) error {
-	dev, got, err := plan.Check(prog, v.answers.of(d, d.Problem == v.problem))
-	var found rnn.Kinks
+	dev, got, err := oracle.Check(plan, prog, v.answers.of(d, d.Problem == v.problem))
+	var found oracle.Kinks
 	switch {
 	case err != nil:
 	case dev.OK():
 		found = v.answers.kinksOf(d)
 	default:
 		err = thoroughly(func() (err error) {
-			if got, err = plan.Read(prog); err == nil {
-				dev, found, err = rnn.CompareAgain(d, got)
+			if got, err = oracle.Read(plan, prog); err == nil {
+				dev, found, err = oracle.CompareAgain(d, got)
 			}
 			return err
 		})
@@ -215,8 +216,8 @@ func (v *verification) checkWhole(c *candidate, prog rnn.Memory, plan *rnn.Plan,
 }
 
 // compareWithPeer compares the whole run of c with that of the peer.
-func (v *verification) compareWithPeer(c *candidate) (rnn.Deviation, []rnn.Tensor, error) {
-	dev, got, err := c.Plan.Check(c.prog, v.peer.answer)
+func (v *verification) compareWithPeer(c *candidate) (oracle.Deviation, []oracle.Tensor, error) {
+	dev, got, err := oracle.Check(c.Plan, c.prog, v.peer.answer)
 	dev.Tolerance *= 2 // both answers may be off
 	return dev, got, err
 }
@@ -229,11 +230,11 @@ const stepwiseGarbage = 25
 // answer makes c the peer of the next candidates.
 func (v *verification) checkStepwise(s *Sweep, c *candidate, all bool) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(stepwiseGarbage))
-	got, apart, err := c.Plan.ReadDistinct(c.prog, v.data)
+	got, apart, err := oracle.ReadDistinct(c.Plan, c.prog, v.data)
 	if err != nil {
 		return err
 	}
-	dev, covered, err := rnn.Stepwise{Seed: v.seed, FLOPs: referenceFLOPs}.Check(c.Plan, c.prog, v.data, got)
+	dev, covered, err := oracle.Stepwise{Seed: v.seed, FLOPs: referenceFLOPs}.Check(c.Plan, c.prog, v.data, got)
 	if err != nil {
 		return err
 	}
@@ -313,7 +314,7 @@ func (v *verification) tryPeer(s *Sweep, other *candidate) error {
 }
 
 // note puts the outcome of a check into c's record.
-func (v *verification) note(c *candidate, dev rnn.Deviation, got []rnn.Tensor, how record.Verify) {
+func (v *verification) note(c *candidate, dev oracle.Deviation, got []oracle.Tensor, how record.Verify) {
 	how.Reference, how.Tensor, how.MaxAbs, how.Error, how.Tolerance = "cpu_f64", dev.Tensor, finite(dev.MaxAbs), finite(dev.Error), dev.Tolerance
 	how.Sequences, how.OK, how.Partial, how.UnitError = v.data.Distinct, dev.OK(), []string{}, c.Plan.UnitError
 	for _, t := range got {
@@ -325,7 +326,7 @@ func (v *verification) note(c *candidate, dev rnn.Deviation, got []rnn.Tensor, h
 }
 
 // counted converts kinks for the record; nil where no unit was examined.
-func counted(k rnn.Kinks) *record.Kinks {
+func counted(k oracle.Kinks) *record.Kinks {
 	if k.Units == 0 {
 		return nil
 	}
@@ -341,7 +342,7 @@ func mismatch(v *record.Verify) string {
 	s := fmt.Sprintf("%s differs from %s by %.3g of its largest value; the tolerance is %.3g", v.Tensor, truth, v.Error, v.Tolerance)
 	if k := v.Kinks; k != nil && k.Near > 0 {
 		s += "; " + k.String()
-		if (rnn.Kinks{Units: k.Units, Near: k.Near}).TooMany() {
+		if (oracle.Kinks{Units: k.Units, Near: k.Near}).TooMany() {
 			s += ", which are too many to accept either gradient"
 		}
 	}

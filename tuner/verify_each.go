@@ -5,6 +5,7 @@ import (
 
 	"rnnbench/record"
 	"rnnbench/rnn"
+	"rnnbench/rnn/oracle"
 )
 
 // eachFLOPs is how many times as long as others a check may take that covers each sequence by itself.
@@ -14,7 +15,7 @@ const eachFLOPs = 4
 const eachBytes = 8 << 30
 
 // eachMayDiffer reports whether copies of a sequence may rightly have different gradients, and memory
-// suffices to check each copy by itself: see rnn.Stepwise.CheckEach.
+// suffices to check each copy by itself: see oracle.Stepwise.CheckEach.
 func (v *verification) eachMayDiffer(s *Sweep) bool {
 	p := v.problem
 	if p.Pass != rnn.Train || !p.Cell.Rectifier() || v.data.Distinct == p.Batch {
@@ -24,12 +25,12 @@ func (v *verification) eachMayDiffer(s *Sweep) bool {
 	if free := s.memory(); free > 0 {
 		limit = min(limit, free/4)
 	}
-	return (100+stepwiseGarbage)*rnn.StepwiseBytes(p, p.Batch)/100 <= limit
+	return (100+stepwiseGarbage)*oracle.StepwiseBytes(p, p.Batch)/100 <= limit
 }
 
 // checkEach checks each sequence of c's run by itself, step by step.
-func (v *verification) checkEach(c *candidate) (rnn.Deviation, rnn.Covered, error) {
-	return rnn.Stepwise{Seed: v.seed, FLOPs: eachFLOPs * referenceFLOPs}.CheckEach(c.Plan, c.prog, v.data)
+func (v *verification) checkEach(c *candidate) (oracle.Deviation, oracle.Covered, error) {
+	return oracle.Stepwise{Seed: v.seed, FLOPs: eachFLOPs * referenceFLOPs}.CheckEach(c.Plan, c.prog, v.data)
 }
 
 // recheckEach checks a run again that was found wrong though its states are right: step by step, and
@@ -38,11 +39,11 @@ func (v *verification) recheckEach(s *Sweep, c *candidate) error {
 	if !v.eachMayDiffer(s) || !steps(c.Layout) {
 		return nil
 	}
-	got, err := c.Plan.Read(c.prog)
+	got, err := oracle.Read(c.Plan, c.prog)
 	if err != nil {
 		return err
 	}
-	dev, err := rnn.Compare(v.problem, statesOf(got), statesOf(v.answers.of(v.data, true)))
+	dev, err := oracle.Compare(v.problem, statesOf(got), statesOf(v.answers.of(v.data, true)))
 	if err != nil || !dev.OK() {
 		return err
 	}
@@ -58,6 +59,6 @@ func (v *verification) recheckEach(s *Sweep, c *candidate) error {
 }
 
 // statesOf returns the tensors of an answer that are not gradients.
-func statesOf(answer []rnn.Tensor) []rnn.Tensor {
-	return slices.DeleteFunc(slices.Clone(answer), func(t rnn.Tensor) bool { return t.Gradient })
+func statesOf(answer []oracle.Tensor) []oracle.Tensor {
+	return slices.DeleteFunc(slices.Clone(answer), func(t oracle.Tensor) bool { return t.Gradient })
 }

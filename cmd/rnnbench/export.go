@@ -14,6 +14,7 @@ import (
 
 	"rnnbench/record/files"
 	"rnnbench/rnn"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/torch"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
@@ -96,9 +97,9 @@ func export(ctx context.Context, p *program, b *bench, l *tuner.Layout, m config
 	defer done()
 	data := rnn.NewData(l.Problem, m.Seed, l.Problem.Batch, m.Data)
 	from := torch.Source{Technique: l.Spec.Name, Seed: m.Seed, Distribution: m.Data}
-	var answer []rnn.Tensor
+	var answer []oracle.Tensor
 	if l.Spec.Name == referenceName {
-		answer = rnn.Reference(data)
+		answer = oracle.Reference(data)
 	} else {
 		var err error
 		if answer, err = b.answer(l, data); err != nil {
@@ -134,7 +135,7 @@ func (u until) Write(data []byte) (int, error) {
 }
 
 // answer runs a layout once and returns its outputs and gradients.
-func (b *bench) answer(l *tuner.Layout, data *rnn.Data) (answer []rnn.Tensor, err error) {
+func (b *bench) answer(l *tuner.Layout, data *rnn.Data) (answer []oracle.Tensor, err error) {
 	prog, err := b.Compile(l.Schedule, l.DeviceKnobs)
 	if err != nil {
 		return nil, err
@@ -149,5 +150,5 @@ func (b *bench) answer(l *tuner.Layout, data *rnn.Data) (answer []rnn.Tensor, er
 	if _, err := prog.Run(1); err != nil {
 		return nil, err
 	}
-	return l.Plan.Read(prog)
+	return oracle.Read(l.Plan, prog)
 }

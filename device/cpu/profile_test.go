@@ -12,6 +12,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -70,8 +71,8 @@ func profiled(t *testing.T, d *Device, tech rnn.Technique, data *rnn.Data) (*pro
 	if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
 		t.Fatal(err)
 	}
-	answer := func() []rnn.Tensor {
-		got, _, err := plan.ReadDistinct(prog, data)
+	answer := func() []oracle.Tensor {
+		got, _, err := oracle.ReadDistinct(plan, prog, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +138,7 @@ func checkRuns(t *testing.T, found device.Profile) {
 }
 
 // same compares two answers bit by bit.
-func same(t *testing.T, what string, got, want []rnn.Tensor) {
+func same(t *testing.T, what string, got, want []oracle.Tensor) {
 	t.Helper()
 	for i := range want {
 		if !slices.Equal(got[i].Values, want[i].Values) {

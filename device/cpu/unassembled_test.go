@@ -13,6 +13,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -64,7 +65,7 @@ func TestCellWithoutAssembly(t *testing.T) {
 			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
 				p := rnn.Problem{Cell: c, Input: 5, Hidden: 19, Layers: 2, Batch: 1, Steps: 40, Pass: pass}
 				data := rnn.NewData(p, 1, 1, "normal")
-				want := rnn.Reference(data)
+				want := oracle.Reference(data)
 				ran := 0
 				for _, tech := range impl.Own() {
 					err := answer(d, tech, p, data, want)
@@ -84,7 +85,7 @@ func TestCellWithoutAssembly(t *testing.T) {
 }
 
 // answer runs p on d and returns an error if the answer is wrong.
-func answer(d *cpu.Device, tech rnn.Technique, p rnn.Problem, data *rnn.Data, want []rnn.Tensor) error {
+func answer(d *cpu.Device, tech rnn.Technique, p rnn.Problem, data *rnn.Data, want []oracle.Tensor) error {
 	plan, s, err := rnn.Layout(tech, p, knob.Params{})
 	if err != nil {
 		return err
@@ -103,7 +104,7 @@ func answer(d *cpu.Device, tech rnn.Technique, p rnn.Problem, data *rnn.Data, wa
 	if told := d.Interpreted(s); (len(told) > 0) != (tech.Name() != "naive" && tech.Name() != "scc") {
 		return fmt.Errorf("it says that it interprets %v", told)
 	}
-	deviation, _, err := plan.Check(prog, want)
+	deviation, _, err := oracle.Check(plan, prog, want)
 	if err == nil && !deviation.OK() {
 		err = fmt.Errorf("%v", deviation)
 	}

@@ -14,6 +14,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -59,11 +60,11 @@ func wholeByNarrowSums(t *testing.T, d device.Device, p rnn.Problem, k knob.Para
 	if _, err := prog.Run(2); err != nil {
 		t.Fatal(err)
 	}
-	got, err := plan.Read(prog)
+	got, err := oracle.Read(plan, prog)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dev, err := rnn.Compare(p, got, rnn.Reference(data)); err != nil || !dev.OK() {
+	if dev, err := oracle.Compare(p, got, oracle.Reference(data)); err != nil || !dev.OK() {
 		t.Errorf("%v: %v %v", p, dev, err)
 	}
 }

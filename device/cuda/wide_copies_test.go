@@ -9,6 +9,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -40,8 +41,8 @@ func TestWideCopies(t *testing.T) {
 	if _, err := prog.Run(1); err != nil {
 		t.Fatal(err)
 	}
-	check := rnn.Stepwise{FLOPs: 4e9}
-	got, _, err := plan.ReadDistinct(prog, data)
+	check := oracle.Stepwise{FLOPs: 4e9}
+	got, _, err := oracle.ReadDistinct(plan, prog, data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,7 +162,7 @@ func (w *wanted) check(prog device.Program) error {
 		return err
 	}
 	// Rounding: sums of up to 257 products, through a chain of operations
-	// that do not amplify. See rnn.Tolerance.
+	// that do not amplify. See oracle.Tolerance.
 	tolerance := 8 * 0x1p-24 * math.Sqrt(257*float64(min(len(s.Nodes), 16)))
 	if s.Precision != schedule.FP32 && slices.ContainsFunc(s.Nodes, func(n schedule.Node) bool { return roundsStates(n.Op) }) {
 		tolerance += 8 * s.Precision.Epsilon()

@@ -10,6 +10,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -36,7 +37,7 @@ func RunCalls(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.
 	for _, p := range problems {
 		t.Run(p.String(), func(t *testing.T) {
 			data := rnn.NewData(p.Sequence(), 1, 2, "normal")
-			want := rnn.Reference(data)
+			want := oracle.Reference(data)
 			settings := knob.OneAtATime(tech.Knobs(p))
 			if testing.Short() {
 				settings = settings[:1]
@@ -63,7 +64,7 @@ func RunCalls(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.
 }
 
 // calls makes the calls of one setting, and compares their answer and what a server reads with want.
-func calls(d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, data *rnn.Data, want []rnn.Tensor) error {
+func calls(d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, data *rnn.Data, want []oracle.Tensor) error {
 	plan, s, err := rnn.Layout(tech, p, k)
 	if err != nil {
 		return err
@@ -81,14 +82,14 @@ func calls(d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, da
 	}
 	m, n := rnn.CallOutput(plan)
 	served := make([]float32, n)
-	got, apart, err := rnn.Serve(plan, prog, data, func() error {
+	got, apart, err := oracle.Serve(plan, prog, data, func() error {
 		_, err := prog.Run(1)
 		return errors.Join(err, prog.Read(m, served))
 	})
 	if err != nil {
 		return err
 	}
-	dev, err := rnn.CompareCalls(data, got, want)
+	dev, err := oracle.CompareCalls(data, got, want)
 	if err == nil {
 		err = timed(prog, plan, data, served)
 	}
@@ -100,10 +101,10 @@ func calls(d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, da
 	case !dev.OK():
 		return fmt.Errorf("%v", dev)
 	}
-	if !rnn.EveryStep(got) {
+	if !oracle.EveryStep(got) {
 		return lastServed(p, got, served)
 	}
-	if dev, _, err = (rnn.Stepwise{Seed: 1, FLOPs: 1e9}).CheckCalls(plan, data, got); err != nil || !dev.OK() {
+	if dev, _, err = (oracle.Stepwise{Seed: 1, FLOPs: 1e9}).CheckCalls(plan, data, got); err != nil || !dev.OK() {
 		return errors.Join(err, fmt.Errorf("step by step: %v", dev))
 	}
 	return lastServed(p, got, served)
@@ -131,12 +132,12 @@ func timed(prog device.Program, plan *rnn.Plan, data *rnn.Data, served []float32
 }
 
 // lastServed compares what a server read in the last call with the answer.
-func lastServed(p rnn.Problem, got []rnn.Tensor, served []float32) error {
+func lastServed(p rnn.Problem, got []oracle.Tensor, served []float32) error {
 	name := fmt.Sprintf("%s_l%d", p.Cell.States[0], p.Layers-1)
 	if p.Output > 0 {
 		name = "prob"
 	}
-	i := slices.IndexFunc(got, func(t rnn.Tensor) bool { return t.Name == name })
+	i := slices.IndexFunc(got, func(t oracle.Tensor) bool { return t.Name == name })
 	cols, distinct := got[i].Cols, min(2, p.Batch)
 	last := got[i].Values[len(got[i].Values)-distinct*cols:]
 	from := len(served) - p.Batch*cols

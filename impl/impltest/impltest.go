@@ -14,6 +14,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -245,7 +246,7 @@ func RunProblems(t *testing.T, d device.Device, tech rnn.Technique, problems []r
 		}
 		if !t.Run(p.String(), func(t *testing.T) {
 			data := rnn.NewData(p, 1, 2, "normal")
-			want := rnn.Reference(data)
+			want := oracle.Reference(data)
 			var declined error
 			ran := false
 			own := knob.OneAtATime(tech.Knobs(p))
@@ -268,7 +269,7 @@ func RunProblems(t *testing.T, d device.Device, tech rnn.Technique, problems []r
 
 // check runs one setting with every value of the device's knobs, or with their defaults alone. An
 // error says why the technique or the device declines it.
-func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, every bool, data *rnn.Data, want []rnn.Tensor) error {
+func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, every bool, data *rnn.Data, want []oracle.Tensor) error {
 	t.Helper()
 	plan, s, err := rnn.Layout(tech, p, k)
 	if errors.Is(err, schedule.ErrUnsupported) {
@@ -326,40 +327,40 @@ func someSettings(settings []knob.Params, what string) []knob.Params {
 
 // deviation runs the schedule three times, so that what one run leaves behind
 // would show in the next, and compares.
-func deviation(d device.Device, plan *rnn.Plan, s *schedule.Schedule, k knob.Params, data *rnn.Data, want []rnn.Tensor) (rnn.Deviation, error) {
+func deviation(d device.Device, plan *rnn.Plan, s *schedule.Schedule, k knob.Params, data *rnn.Data, want []oracle.Tensor) (oracle.Deviation, error) {
 	prog, err := d.Compile(s, k)
 	if err != nil {
-		return rnn.Deviation{}, err
+		return oracle.Deviation{}, err
 	}
 	defer prog.Close()
 	if err := plan.Write(prog, data); err != nil {
-		return rnn.Deviation{}, err
+		return oracle.Deviation{}, err
 	}
 	if err := prog.Prepare(); err != nil {
-		return rnn.Deviation{}, err
+		return oracle.Deviation{}, err
 	}
-	var first []rnn.Tensor
+	var first []oracle.Tensor
 	for _, n := range []int{1, 2} {
 		if _, err := prog.Run(n); err != nil {
-			return rnn.Deviation{}, err
+			return oracle.Deviation{}, err
 		}
-		got, err := plan.Read(prog)
+		got, err := oracle.Read(plan, prog)
 		if err != nil {
-			return rnn.Deviation{}, err
+			return oracle.Deviation{}, err
 		}
 		if first == nil {
 			first = got
 		}
 		for i := range got {
 			if !slices.Equal(got[i].Values, first[i].Values) && !hasNaN(got[i].Values) {
-				return rnn.Deviation{}, fmt.Errorf("%s differs from run to run", got[i].Name)
+				return oracle.Deviation{}, fmt.Errorf("%s differs from run to run", got[i].Name)
 			}
 		}
 	}
-	dev, err := rnn.Compare(plan.Problem, first, want)
+	dev, err := oracle.Compare(plan.Problem, first, want)
 	if err == nil && !dev.OK() && plan.Cell.Kinked() {
-		near, _ := rnn.ReferenceNear(data, first)
-		return rnn.Compare(plan.Problem, first, near)
+		near, _ := oracle.ReferenceNear(data, first)
+		return oracle.Compare(plan.Problem, first, near)
 	}
 	return dev, err
 }

@@ -10,6 +10,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -35,7 +36,7 @@ func replicasOnce(t *testing.T, replicas []device.Device, tech rnn.Technique, p 
 	}
 	o.Replicas, o.Whole = len(replicas), p.Batch
 	data := rnn.NewData(p, 3, p.Batch, "normal")
-	changes, gradients, errs := make([][]rnn.Tensor, len(replicas)), make([][]rnn.Tensor, len(replicas)), make([]error, len(replicas))
+	changes, gradients, errs := make([][]oracle.Tensor, len(replicas)), make([][]oracle.Tensor, len(replicas)), make([]error, len(replicas))
 	var all sync.WaitGroup
 	for i, d := range replicas {
 		all.Go(func() { changes[i], gradients[i], errs[i] = replica(d, tech, data.Part(parts[i]), o) })
@@ -48,13 +49,13 @@ func replicasOnce(t *testing.T, replicas []device.Device, tech rnn.Technique, p 
 	}
 	one := o
 	one.LossScale = 0 // the reference's losses are not scaled
-	ref := rnn.NewDescent(data, one)
+	ref := oracle.NewDescent(data, one)
 	for range iterations {
 		ref.Step(learningRate, normLimit)
 	}
-	var changed, formed []rnn.Tensor
-	for _, want := range rnn.Reference(data) {
-		if slices.ContainsFunc(gradients[0], func(g rnn.Tensor) bool { return g.Name == want.Name }) {
+	var changed, formed []oracle.Tensor
+	for _, want := range oracle.Reference(data) {
+		if slices.ContainsFunc(gradients[0], func(g oracle.Tensor) bool { return g.Name == want.Name }) {
 			formed = append(formed, want)
 		}
 	}
@@ -71,10 +72,10 @@ func replicasOnce(t *testing.T, replicas []device.Device, tech rnn.Technique, p 
 		changed = append(changed, w)
 	}
 	for r := range replicas {
-		if dev, err := rnn.Compare(p, inOrder(gradients[r], formed), formed); err != nil || !dev.OK() {
+		if dev, err := oracle.Compare(p, inOrder(gradients[r], formed), formed); err != nil || !dev.OK() {
 			t.Errorf("replica %d: gradients: %v, %v", r+1, dev, err)
 		}
-		if dev, err := rnn.Compare(p, changes[r], changed); err != nil || !dev.OK() {
+		if dev, err := oracle.Compare(p, changes[r], changed); err != nil || !dev.OK() {
 			t.Errorf("replica %d: parameters: %v, %v", r+1, dev, err)
 		}
 		for i, got := range changes[r] {
@@ -86,9 +87,9 @@ func replicasOnce(t *testing.T, replicas []device.Device, tech rnn.Technique, p 
 }
 
 // inOrder returns the tensors that like also has, matched by name, in the order of like.
-func inOrder(tensors, like []rnn.Tensor) (out []rnn.Tensor) {
+func inOrder(tensors, like []oracle.Tensor) (out []oracle.Tensor) {
 	for _, l := range like {
-		if i := slices.IndexFunc(tensors, func(t rnn.Tensor) bool { return t.Name == l.Name }); i >= 0 {
+		if i := slices.IndexFunc(tensors, func(t oracle.Tensor) bool { return t.Name == l.Name }); i >= 0 {
 			out = append(out, tensors[i])
 		}
 	}
@@ -97,7 +98,7 @@ func inOrder(tensors, like []rnn.Tensor) (out []rnn.Tensor) {
 
 // replica trains on one part. It returns the changes of parameters, and the gradients of the whole
 // minibatch in the first iteration.
-func replica(d device.Device, tech rnn.Technique, data *rnn.Data, o rnn.Optimizer) (changes, gradients []rnn.Tensor, err error) {
+func replica(d device.Device, tech rnn.Technique, data *rnn.Data, o rnn.Optimizer) (changes, gradients []oracle.Tensor, err error) {
 	plan, s, err := rnn.LayoutTraining(tech, data.Problem, nil, o)
 	if err != nil {
 		return nil, nil, err
@@ -129,7 +130,7 @@ func replica(d device.Device, tech rnn.Technique, data *rnn.Data, o rnn.Optimize
 		if err := prog.Read(one.Grad, values); err != nil {
 			return nil, nil, fmt.Errorf("the gradient of %s: %w", one.Name, err)
 		}
-		g := rnn.Tensor{Name: "grad_" + one.Name, Rows: one.Grad.Rows, Cols: one.Grad.Cols, Gradient: true}
+		g := oracle.Tensor{Name: "grad_" + one.Name, Rows: one.Grad.Rows, Cols: one.Grad.Cols, Gradient: true}
 		for _, v := range values {
 			g.Values = append(g.Values, float64(v)/scale)
 		}

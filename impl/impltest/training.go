@@ -9,6 +9,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -95,7 +96,7 @@ func trainOnce(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem,
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref := rnn.NewDescent(data, o)
+	ref := oracle.NewDescent(data, o)
 	for range p.Runs() {
 		ref.See()
 		copy(newSteps(ref.Data), newSteps(data))
@@ -104,18 +105,18 @@ func trainOnce(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem,
 		copy(newSteps(ref.Data), newSteps(data))
 		ref.Step(learningRate, normLimit)
 	}
-	var want []rnn.Tensor
+	var want []oracle.Tensor
 	for _, one := range plan.Updates.Trained {
 		want = append(want, change(one, data.Get(one.Name), ref.Data.Get(one.Name)))
 	}
-	dev, err := rnn.Compare(p, got, want)
+	dev, err := oracle.Compare(p, got, want)
 	if err != nil || !dev.OK() {
 		t.Errorf("%+v: after %d iterations: %v, %v", o, iterations, dev, err)
 	}
 }
 
 // trained runs the iterations on d and returns the change of each parameter.
-func trained(d device.Device, plan *rnn.Plan, s *schedule.Schedule, data *rnn.Data, o rnn.Optimizer) ([]rnn.Tensor, error) {
+func trained(d device.Device, plan *rnn.Plan, s *schedule.Schedule, data *rnn.Data, o rnn.Optimizer) ([]oracle.Tensor, error) {
 	prog, err := d.Compile(s, nil)
 	if err != nil {
 		return nil, err
@@ -137,7 +138,7 @@ func trained(d device.Device, plan *rnn.Plan, s *schedule.Schedule, data *rnn.Da
 			return nil, err
 		}
 	}
-	var out []rnn.Tensor
+	var out []oracle.Tensor
 	for _, one := range plan.Updates.Trained {
 		values, used := make([]float32, one.Param.Elements()), make([]float32, one.Param.Elements())
 		if err := errors.Join(prog.Read(one.Param, values), prog.Read(one.Used, used)); err != nil {
@@ -171,8 +172,8 @@ func newSteps(d *rnn.Data) []float32 {
 }
 
 // change returns after - before of a parameter, as a tensor to be compared like its gradient.
-func change(of rnn.Trained, before, after []float32) rnn.Tensor {
-	t := rnn.Tensor{Name: "grad_" + of.Name, Rows: of.Param.Rows, Cols: of.Param.Cols, Gradient: true}
+func change(of rnn.Trained, before, after []float32) oracle.Tensor {
+	t := oracle.Tensor{Name: "grad_" + of.Name, Rows: of.Param.Rows, Cols: of.Param.Cols, Gradient: true}
 	for i := range before {
 		t.Values = append(t.Values, float64(after[i])-float64(before[i]))
 	}

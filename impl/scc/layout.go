@@ -2,8 +2,6 @@ package scc
 
 import (
 	"fmt"
-	"math"
-	"slices"
 
 	"rnnbench/rnn"
 	"rnnbench/rnn/graph"
@@ -181,59 +179,4 @@ func (n *Network) Read(mem rnn.Memory) (graph.Values, error) {
 		}
 	}
 	return out, failed
-}
-
-// Compare compares an answer with the reference's, and returns the deviation of the tensor that uses
-// most of its tolerance. Tolerances follow rnn.Tolerance: rounding errors add like a random walk,
-// within each sum and over the layers and frames that a signal passes.
-func (n *Network) Compare(got, want graph.Values) (rnn.Deviation, error) {
-	widest, classes := 1, 0
-	for k, l := range n.graph.Layers {
-		terms := 0
-		for _, m := range n.graph.Into(k) {
-			terms++
-			if c := n.graph.Connections[m]; c.Weight == graph.Full && n.graph.Layers[c.From].Input != graph.Symbols {
-				terms += n.graph.Layers[c.From].Size
-			}
-		}
-		widest = max(widest, terms)
-		if l.Activation == graph.Softmax {
-			classes = max(classes, l.Size)
-		}
-	}
-	walk := float64(widest) * float64(n.size.Frames()) * float64(len(n.graph.Layers))
-	tolerance := func(name string) float64 {
-		w := walk
-		if n.size.Train && len(name) > 5 && name[:5] == "grad " {
-			w = 4*walk + float64(n.size.Frames()*n.size.Batch) + float64(classes)
-		}
-		return 8 * rnn.FP32.Epsilon() * math.Sqrt(w+1)
-	}
-	worst := rnn.Deviation{Tolerance: 1}
-	var names []string
-	for name := range got {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		g, w := got[name], want[name]
-		if len(g) != len(w) {
-			return worst, fmt.Errorf("scc: %q has %d values where %d are expected", name, len(g), len(w))
-		}
-		d, scale := rnn.Deviation{Tensor: name, Tolerance: tolerance(name)}, 0.0
-		for i, e := range w {
-			scale = max(scale, math.Abs(e))
-			switch diff := math.Abs(g[i] - e); {
-			case math.IsNaN(diff):
-				d.MaxAbs, d.Col = math.Inf(1), i
-			case diff > d.MaxAbs:
-				d.MaxAbs, d.Col = diff, i
-			}
-		}
-		if d.Error = d.MaxAbs; scale > 0 {
-			d.Error /= scale
-		}
-		worst = worst.OrWorse(d)
-	}
-	return worst, nil
 }

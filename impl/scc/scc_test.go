@@ -15,6 +15,7 @@ import (
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/graph"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -57,7 +58,7 @@ func TestGraphsAreTheCells(t *testing.T) {
 				t.Fatal(err)
 			}
 			compared := 0
-			for _, want := range rnn.Reference(data) {
+			for _, want := range oracle.Reference(data) {
 				v, ok := got[counterpart(want.Name, p)]
 				if !ok {
 					continue
@@ -159,33 +160,33 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-func run(d *cpu.Device, g *graph.Graph, size graph.Size, k knob.Params, in, want graph.Values) (rnn.Deviation, error) {
+func run(d *cpu.Device, g *graph.Graph, size graph.Size, k knob.Params, in, want graph.Values) (oracle.Deviation, error) {
 	n, err := scc.Layout(g, size, k)
 	if err != nil {
-		return rnn.Deviation{}, err
+		return oracle.Deviation{}, err
 	}
 	if err := schedule.Verify(n.Schedule); err != nil {
-		return rnn.Deviation{}, err
+		return oracle.Deviation{}, err
 	}
 	prog, err := d.Compile(n.Schedule, nil)
 	if err != nil {
-		return rnn.Deviation{}, err
+		return oracle.Deviation{}, err
 	}
 	defer prog.Close()
 	if err := n.Write(prog, in); err != nil {
-		return rnn.Deviation{}, err
+		return oracle.Deviation{}, err
 	}
 	if err := prog.Prepare(); err != nil {
-		return rnn.Deviation{}, err
+		return oracle.Deviation{}, err
 	}
 	if _, err := prog.Run(2); err != nil { // nothing may be left of the first
-		return rnn.Deviation{}, err
+		return oracle.Deviation{}, err
 	}
 	got, err := n.Read(prog)
 	if err != nil {
-		return rnn.Deviation{}, err
+		return oracle.Deviation{}, err
 	}
-	return n.Compare(got, want)
+	return oracle.CompareGraph(g, size, got, want)
 }
 
 // random returns a random graph: an input of either kind, layers of all kinds and a softmax output.

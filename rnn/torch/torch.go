@@ -61,6 +61,7 @@ import (
 
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 )
 
 // Format names the version of the names and layouts above.
@@ -68,7 +69,7 @@ const Format = "rnnbench.torch/1"
 
 // A Source says where data and answer come from. It is copied to meta.
 type Source struct {
-	Technique    string      `json:"technique"` // "reference" for that of rnn.Reference
+	Technique    string      `json:"technique"` // "reference" for that of oracle.Reference
 	Knobs        knob.Params `json:"knobs,omitempty"`
 	Device       string      `json:"device,omitempty"`
 	DeviceKnobs  knob.Params `json:"device_knobs,omitempty"`
@@ -77,7 +78,7 @@ type Source struct {
 }
 
 // Export writes Arrays as an .npz file.
-func Export(w io.Writer, d *rnn.Data, answer []rnn.Tensor, from Source) error {
+func Export(w io.Writer, d *rnn.Data, answer []oracle.Tensor, from Source) error {
 	arrays, err := Arrays(d, answer, from)
 	if err != nil {
 		return err
@@ -85,15 +86,15 @@ func Export(w io.Writer, d *rnn.Data, answer []rnn.Tensor, from Source) error {
 	return WriteNPZ(w, arrays)
 }
 
-// Arrays lays out d and an answer for it, from Plan.Read or from rnn.Reference.
-func Arrays(d *rnn.Data, answer []rnn.Tensor, from Source) ([]Array, error) {
+// Arrays lays out d and an answer for it, from oracle.Read or oracle.Reference.
+func Arrays(d *rnn.Data, answer []oracle.Tensor, from Source) ([]Array, error) {
 	if n := d.Problem.History; n > 0 {
 		return nil, fmt.Errorf("torch: PyTorch's layers keep no steps of a previous minibatch, but history is %d", n)
 	}
 	if n := d.Problem.Resets; n > 0 {
 		return nil, fmt.Errorf("torch: PyTorch's layers begin no sequence anew within a run, but resets are %d%%: set resets to none", n)
 	}
-	l := layout{Data: d, p: d.Problem, answer: make(map[string]rnn.Tensor)}
+	l := layout{Data: d, p: d.Problem, answer: make(map[string]oracle.Tensor)}
 	for _, t := range answer {
 		l.answer[t.Name] = t
 	}
@@ -116,7 +117,7 @@ func Arrays(d *rnn.Data, answer []rnn.Tensor, from Source) ([]Array, error) {
 type layout struct {
 	*rnn.Data
 	p      rnn.Problem
-	answer map[string]rnn.Tensor // tensors that are not laid out yet
+	answer map[string]oracle.Tensor // tensors that are not laid out yet
 	arrays []Array
 	err    error
 }

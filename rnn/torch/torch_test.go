@@ -11,6 +11,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 	"rnnbench/rnn/torch"
 )
@@ -21,9 +22,9 @@ var source = torch.Source{
 
 // draw returns data for p with two distinct sequences, and the reference's
 // answer.
-func draw(p rnn.Problem) (*rnn.Data, []rnn.Tensor) {
+func draw(p rnn.Problem) (*rnn.Data, []oracle.Tensor) {
 	d := rnn.NewData(p, 1, 2, "normal")
-	return d, rnn.Reference(d)
+	return d, oracle.Reference(d)
 }
 
 func arrays(t *testing.T, p rnn.Problem) map[string]torch.Array {
@@ -229,7 +230,7 @@ func TestOneHot(t *testing.T) {
 	p := rnn.Problem{Cell: cell.GRU, Input: 7, Hidden: 2, Layers: 2, Batch: 3, Steps: 4, Pass: rnn.Train, OneHot: true, Output: 5}
 	d, answer := draw(p)
 	a := arrays(t, p)
-	at := slices.IndexFunc(answer, func(t rnn.Tensor) bool { return t.Name == "grad_weight_ih_l0" })
+	at := slices.IndexFunc(answer, func(t oracle.Tensor) bool { return t.Name == "grad_weight_ih_l0" })
 	const gh = 6
 	for s := range p.Input {
 		for g := range gh {
@@ -264,7 +265,7 @@ func (nothing) Read(m *schedule.Matrix, dst []float32) error {
 	return nil
 }
 
-// TestDeviceAnswers lays out what Plan.Read returns, all sequences of the
+// TestDeviceAnswers lays out what oracle.Read returns, all sequences of the
 // batch, for every cell and kind of network.
 func TestDeviceAnswers(t *testing.T) {
 	for _, c := range cell.All() {
@@ -287,7 +288,7 @@ func TestDeviceAnswers(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					answer, err := plan.Read(nothing{})
+					answer, err := oracle.Read(plan, nothing{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -358,7 +359,7 @@ func TestRefusals(t *testing.T) {
 	short[0].Values = short[0].Values[1:]
 	for _, test := range []struct {
 		data   *rnn.Data
-		answer []rnn.Tensor
+		answer []oracle.Tensor
 		want   string
 	}{
 		{d, answer[1:], "torch: the answer has no h_l0"},

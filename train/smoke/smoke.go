@@ -12,6 +12,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/oracle"
 	"rnnbench/train"
 	"rnnbench/train/data"
 )
@@ -112,7 +113,7 @@ func (k Case) descend(off float64, by uint64, fault func(name string, grad []flo
 	if off > 0 {
 		d = d.Off(float32(off), by)
 	}
-	run := rnn.NewDescent(d, k.Optimizer.Optimizer)
+	run := oracle.NewDescent(d, k.Optimizer.Optimizer)
 	run.Fault = fault
 	x, target := run.Data.Get("x"), run.Data.Get("target")
 	var out Curve

@@ -14,9 +14,9 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
-	"rnnbench/rnn"
 	"rnnbench/rnn/graph"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 )
 
 // A Way is one of the two ways to train a network.
@@ -24,7 +24,7 @@ type Way struct {
 	Name      string
 	Seconds   float64         // per minibatch, the median
 	Ratio     record.Interval // how many times as fast as the first way, paired by rounds
-	Deviation rnn.Deviation
+	Deviation oracle.Deviation
 }
 
 // A Result holds the outcome of both ways.
@@ -37,7 +37,7 @@ type Result struct {
 // A WrongError says that a way gives a wrong answer.
 type WrongError struct {
 	Name      string
-	Deviation rnn.Deviation
+	Deviation oracle.Deviation
 }
 
 func (e *WrongError) Error() string { return fmt.Sprintf("%s is wrong: %v", e.Name, e.Deviation) }
@@ -63,7 +63,11 @@ func Train(d device.Device, g *graph.Graph, size graph.Size, seed uint64, free i
 			return nil, err
 		}
 		defer programs[intra].Close()
-		if r.Ways[intra].Deviation, err = check(n, programs[intra], in, want); err != nil {
+		got, err := answer(n, programs[intra], in)
+		if err != nil {
+			return nil, err
+		}
+		if r.Ways[intra].Deviation, err = oracle.CompareGraph(g, size, got, want); err != nil {
 			return nil, err
 		}
 		if off := r.Ways[intra].Deviation; !off.OK() {
@@ -84,19 +88,15 @@ func Train(d device.Device, g *graph.Graph, size graph.Size, seed uint64, free i
 	return r, nil
 }
 
-// check runs prog once and compares its answer with want.
-func check(n *scc.Network, prog device.Program, in, want graph.Values) (rnn.Deviation, error) {
+// answer runs prog once, and returns its answer to in.
+func answer(n *scc.Network, prog device.Program, in graph.Values) (graph.Values, error) {
 	if err := errors.Join(n.Write(prog, in), prog.Prepare()); err != nil {
-		return rnn.Deviation{}, err
+		return nil, err
 	}
 	if _, err := prog.Run(1); err != nil {
-		return rnn.Deviation{}, err
+		return nil, err
 	}
-	got, err := n.Read(prog)
-	if err != nil {
-		return rnn.Deviation{}, err
-	}
-	return n.Compare(got, want)
+	return n.Read(prog)
 }
 
 // Table shows the two ways side by side. model is the device's model.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"rnnbench/rnn"
+	"rnnbench/rnn/oracle"
 	"rnnbench/tuner"
 )
 
@@ -21,7 +22,7 @@ func (x *Estimator) calling(run, rounds float64, problem rnn.Problem, reference 
 	if m.Verify {
 		t += 2 * call * float64(tuner.CallsChecked(problem)) // the call and the check of its output
 		if reference {
-			t += math.Min(float64(rnn.ReferenceFLOPs(problem.Sequence(), problem.Batch)), 4e9) / 2e9
+			t += math.Min(float64(oracle.ReferenceFLOPs(problem.Sequence(), problem.Batch)), 4e9) / 2e9
 		}
 	}
 	return t

@@ -9,6 +9,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/record"
 	"rnnbench/rnn"
+	"rnnbench/rnn/oracle"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -220,7 +221,7 @@ func (x *Estimator) measuring(run float64, problem rnn.Problem, reference bool) 
 	if m.Verify {
 		t += run
 		if reference {
-			t += math.Min(float64(rnn.ReferenceFLOPs(problem, problem.Batch)), 4e9) / 2e9
+			t += math.Min(float64(oracle.ReferenceFLOPs(problem, problem.Batch)), 4e9) / 2e9
 		}
 	}
 	return t

@@ -1,0 +1,74 @@
+package experiments
+
+import (
+	"rnnbench/record"
+	"rnnbench/rnn/knob"
+	"rnnbench/tuner/grid"
+)
+
+// A rung is a stage of the ladder of Appleyard et al. (2016), Table 1: an LSTM of 512 units, batch
+// 64, four layers, on an M40.
+type rung struct {
+	label string
+	knobs knob.Params // nil: the naive technique
+	paper float64     // µs per cell
+	up    float64     // speed-up that the paper prints
+	cpu   reason      // why the step differs from the paper's on a CPU, if it does
+	gpu   reason      // why it does on a GPU of today
+}
+
+// A reason explains why a step gains more than in the paper or, unless more is set, less.
+type reason struct {
+	text string
+	more bool
+}
+
+func more(text string) reason { return reason{text, true} }
+
+func less(text string) reason { return reason{text, false} }
+
+func ladder(layers int) []rung {
+	at := func(streams, fused, transposed, batch, overlap int) knob.Params {
+		return knob.Params{"grouped": 1, "streams": streams, "fused": fused, "transposed": transposed, "inputbatch": batch, "overlap": overlap}
+	}
+	return []rung{
+		{"0 naive", nil, 777, 1.0, reason{}, reason{}},
+		{"1 grouped", at(1, 0, 0, 1, 0), 400, 1.9, less("one gate's product already fills the cores, so grouping mainly saves repeated reads of the input"), less("four products of a step become one, but most operations are element-wise and remain")},
+		{"2 streamed", at(2, 0, 0, 1, 0), 280, 2.8, less("a product already uses all cores, so a second stream finds none idle and the streams take turns"), less("one host thread launches everything, so a second stream has little to overlap")},
+		{"3 fused", at(2, 1, 0, 1, 0), 146, 5.3, less("starting an operation costs a fraction of a microsecond, not several. Fusing mainly saves the cache traffic of intermediates"), more("fusing leaves one launch in eight, and launch overhead took most of the time")},
+		{"4 transposed", at(2, 1, 1, 1, 0), 125, 6.2, more("the transposition also packs the weights for the kernels; without it, each product packs them again. This is the largest step on a CPU at small minibatches"), more("one of rnnbench's kernels reads the packed weights. It runs a skinny product on tensor cores and the cell in one launch")},
+		{"5 inputs ×2", at(2, 1, 1, 2, 0), 119, 6.5, more("the inputs of two steps share one read of the input weights"), less("this saves one launch in four, but no single launch limits a step any more")},
+		{"6 overlapped", at(2*layers, 1, 1, 2, 1), 70, 11.1, less("the cores are already busy. The wave can only save barrier time, and the weights of several layers share the caches"), less("the wave can overlap operations of up to four layers, but one thread launches them all. Replayed as a graph, they start without it")},
+	}
+}
+
+func ladderSpecs(layers int) []grid.Spec {
+	var specs []grid.Spec
+	for _, r := range ladder(layers) {
+		if r.knobs == nil {
+			specs = append(specs, spec(r.label, "naive", nil))
+		} else {
+			specs = append(specs, spec(r.label, "cudnnstyle", r.knobs))
+		}
+	}
+	return specs
+}
+
+// asGraph is the label of the last stage replayed as a graph.
+const asGraph = "6 as a graph"
+
+// besideLadder returns the last stage replayed as a graph, then forms of NVIDIA's library.
+func besideLadder(layers int, forms []grid.Spec) []grid.Spec {
+	return append(sincePaper(layers)[:1], forms...)
+}
+
+// sincePaper returns what the paper could not yet compare with its ladder: the last stage replayed
+// as a graph, and today's version of the library that the paper describes.
+func sincePaper(layers int) []grid.Spec {
+	specs := ladderSpecs(layers)
+	return append([]grid.Spec{graphed(asGraph, specs[len(specs)-1])}, vendors()[0])
+}
+
+func lstm4() record.Point {
+	return record.Point{Cell: "lstm", Pass: "forward", Hidden: 512, Input: 512, Batch: 64, Steps: 100, Layers: 4, Precision: "fp32"}
+}

@@ -1,0 +1,71 @@
+package rnn
+
+import (
+	"strings"
+	"testing"
+
+	"rnnbench/rnn/cell"
+)
+
+// TestCheckEnds: sizes of embeddings, groups and weights that do not fit are refused.
+func TestCheckEnds(t *testing.T) {
+	good := Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 1, Batch: 2, Steps: 5, Symbols: 6, Embedding: 2, Output: 6, Groups: 2, Weighted: true}
+	if err := good.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(p *Problem){
+		"symbols is -1":         func(p *Problem) { p.Symbols = -1 },
+		"set symbols":           func(p *Problem) { p.Symbols = 0 },
+		"at most the input":     func(p *Problem) { p.Embedding = 4 },
+		"at least 1":            func(p *Problem) { p.Embedding = 0 },
+		"either onehot":         func(p *Problem) { p.OneHot = true },
+		"must divide":           func(p *Problem) { p.Groups = 4 },
+		"groups is 2":           func(p *Problem) { p.Output = 0 },
+		"output layer has weig": func(p *Problem) { p.Output, p.Groups = 0, 0 },
+	} {
+		p := good
+		change(&p)
+		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", p, err, want)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	good := Problem{Cell: cell.LSTM, Input: 1, Hidden: 1, Layers: 1, Batch: 1, Steps: 1}
+	if err := good.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(p *Problem){
+		"no cell":   func(p *Problem) { p.Cell = nil },
+		"hidden":    func(p *Problem) { p.Hidden = 0 },
+		"negative":  func(p *Problem) { p.Batch = -1 },
+		"huge":      func(p *Problem) { p.Steps = 1 << 40 },
+		"overflow":  func(p *Problem) { p.Hidden, p.Batch, p.Steps = 1<<30, 1<<30, 1<<30 },
+		"output":    func(p *Problem) { p.Output = -1 },
+		"symbols":   func(p *Problem) { p.OneHot, p.Input = true, MaxSymbols+1 },
+		"no layers": func(p *Problem) { p.Layers = 0 },
+		"layers":    func(p *Problem) { p.Layers = MaxLayers + 1 },
+	} {
+		p := good
+		spoil(&p)
+		if p.Check() == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestFLOPs(t *testing.T) {
+	// Appleyard's case: 8 products of 512×512 by 512×64, 4 layers, 100 steps.
+	p := Problem{Cell: cell.LSTM, Input: 512, Hidden: 512, Layers: 4, Batch: 64, Steps: 100}
+	want := int64(8) * 2 * 512 * 512 * 64 * 4 * 100
+	if got := p.FLOPs(); got != want {
+		t.Errorf("forward: %d, want %d", got, want)
+	}
+	if p.Pass = Train; p.FLOPs() != 3*want {
+		t.Errorf("train: %d, want %d", p.FLOPs(), 3*want)
+	}
+	if got := p.RecurrentFLOPs(); got != want/2 {
+		t.Errorf("recurrent: %d, want %d", got, want/2)
+	}
+}
