@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"rnnbench/rnn/axis"
 	"rnnbench/tuner/grid"
 )
 
@@ -205,7 +206,7 @@ func TestPrecedence(t *testing.T) {
 	if _, _, err := FromEnv([]string{"RNNBENCH_HIDDEN=0"}); err == nil || !strings.HasPrefix(err.Error(), "RNNBENCH_HIDDEN: 0 is not allowed") {
 		t.Errorf("got %v", err)
 	}
-	if c := mustResolve(t); c.Measure != Default() || c.Grid.Axes["hidden"] != "512" || len(c.Grid.Axes) != len(grid.Axes()) {
+	if c := mustResolve(t); c.Measure != Default() || c.Grid.Axes["hidden"] != "512" || len(c.Grid.Axes) != len(axis.All()) {
 		t.Errorf("got %+v", c)
 	}
 }

@@ -13,10 +13,12 @@ import (
 
 func words() Vocabulary {
 	return Vocabulary{
-		Cells:      []string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole", "lstm-c", "mingru", "rg-lru", "slstm"},
-		Passes:     []string{"forward", "train"},
-		Precisions: []string{"fp32", "tf32", "bf16", "fp16"},
-		Impls:      []string{"naive", "cudnnstyle", "persistent", "scan", "scc"},
+		Words: map[string][]string{
+			"cell":      {"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole", "lstm-c", "mingru", "rg-lru", "slstm"},
+			"pass":      {"forward", "train"},
+			"precision": {"fp32", "tf32", "bf16", "fp16"},
+		},
+		Impls: []string{"naive", "cudnnstyle", "persistent", "scan", "scc"},
 		Derive: func(p record.Point, s Spec, key string) (float64, error) {
 			switch key {
 			case "flops":
