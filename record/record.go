@@ -285,6 +285,9 @@ func (r *Record) Key() string {
 	slices.Sort(names)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s|%+v|%s", r.Device, r.Point, r.Impl.Name)
+	if l := r.Point.Lengths; l.Short() != l.String() { // the point cuts it
+		b.WriteString("|" + l.String())
+	}
 	if c := r.Impl.Choice; c != nil { // the same technique may also run under its own name
 		b.WriteString("|" + c.By)
 	}
