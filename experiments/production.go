@@ -20,7 +20,7 @@ var production = Experiment{
 		if s == Quick {
 			preset = "production-quick"
 		}
-		g, err := grid.New(grid.Request{Presets: []string{preset}, Impl: []string{"naive"}}, grid.Vocabulary{Impls: []string{"naive"}, Cells: cellNames()})
+		g, err := grid.New(grid.Request{Presets: []string{preset}, Impl: []string{"naive"}}, grid.Vocabulary{Impls: []string{"naive"}, Words: map[string][]string{"cell": cellNames()}})
 		if err != nil {
 			return nil // the preset is the package's own, and tested there
 		}

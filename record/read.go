@@ -192,9 +192,9 @@ func check(rec *Record) error {
 	switch {
 	case !slices.Contains(Statuses(), rec.Status):
 		return fmt.Errorf("%q is not a status", rec.Status)
-	case p.Cell == "" || p.Pass == "" || p.Precision == "":
+	case !p.Worded():
 		return errors.New("its point has no cell, pass or precision")
-	case min(p.Hidden, p.Input, p.Batch, p.Steps, p.Layers) < 1 || min(p.Streams, p.Output, p.History, p.Calls, p.Symbols, p.Embedding, p.Groups, p.Heads, p.Projection, p.Resets) < 0:
+	case !p.InRange():
 		return errors.New("its point has an invalid size")
 	case rec.Impl.Name == "":
 		return errors.New("it names no technique")

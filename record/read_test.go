@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"rnnbench/rnn/axis"
 )
 
 func line(t testing.TB, change func(*Record)) string {
@@ -180,5 +182,15 @@ func TestKey(t *testing.T) {
 	}
 	if a, b := key(map[string]int{"streams": 2}), key(map[string]int{"stack": 1, "streams": 2}); a == b {
 		t.Errorf("both are %s", a)
+	}
+}
+
+// TestKeyOfLongLengths: points whose lists of lengths differ behind what texts show are different.
+func TestKeyOfLongLengths(t *testing.T) {
+	a, b := sample(1), sample(1)
+	list := strings.Repeat("5+", 30)
+	a.Point.Lengths, b.Point.Lengths = axis.SequenceLengths(list+"6"), axis.SequenceLengths(list+"7")
+	if a.Key() == b.Key() {
+		t.Errorf("both have the key %s", a.Key())
 	}
 }

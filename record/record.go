@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"rnnbench/rnn/axis"
 )
 
 // Schema names the version of Record that is written. Readers ignore unknown keys. A change of meaning
@@ -18,123 +20,7 @@ import (
 const Schema = "rnnbench.record/2"
 
 // A Point is one problem, given by its values on the axes of a sweep.
-type Point struct {
-	Cell      string `json:"cell"`
-	Pass      string `json:"pass"` // "forward" or "train"
-	Hidden    int    `json:"hidden"`
-	Input     int    `json:"input"`
-	Batch     int    `json:"batch"`
-	Steps     int    `json:"steps"`
-	Streams   int    `json:"streams"` // requested; 0: the technique's own choice
-	Layers    int    `json:"layers"`
-	Precision string `json:"precision"` // "fp32", "tf32", "bf16" or "fp16"
-	Output    int    `json:"output"`    // classes of the softmax output layer; 0: none
-	OneHot    bool   `json:"onehot"`    // each step's input is one of Input symbols
-	History   int    `json:"history"`   // steps of the previous minibatch through which training also propagates back
-	Calls     int    `json:"calls"`     // runs of Steps each that make a sequence, each timed alone; 0: a run is a whole sequence
-	Symbols   int    `json:"symbols"`   // rows of the embedding table; 0: no embedding
-	Embedding int    `json:"embedding"` // features of Input that come from the table
-	Groups    int    `json:"groups"`    // of the classes, each with its own softmax; 0: one
-	Heads     int    `json:"heads"`     // of each layer; the recurrent product does not mix their units; 0: one
-	Weighted  bool   `json:"weighted"`  // the loss of each step has a weight
-
-	Projection int `json:"projection"` // size to which a projection narrows each layer's output; 0: no projection
-
-	Direction Direction       `json:"direction"` // from which end layers read the steps
-	Lengths   SequenceLengths `json:"lengths"`   // of the sequences, in steps
-	Resets    int             `json:"resets"`    // percentage of the steps at which a sequence begins anew
-}
-
-// Axes names the numeric axes of a point in the order of tables, the most important ones first.
-var Axes = []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "calls", "symbols", "embedding", "groups", "heads", "projection", "resets"}
-
-// Axis returns the value of a numeric axis; false: there is no such axis.
-func (p Point) Axis(name string) (int, bool) {
-	switch name {
-	case "hidden":
-		return p.Hidden, true
-	case "batch":
-		return p.Batch, true
-	case "steps":
-		return p.Steps, true
-	case "streams":
-		return p.Streams, true
-	case "layers":
-		return p.Layers, true
-	case "input":
-		return p.Input, true
-	case "output":
-		return p.Output, true
-	case "history":
-		return p.History, true
-	case "calls":
-		return p.Calls, true
-	case "symbols":
-		return p.Symbols, true
-	case "embedding":
-		return p.Embedding, true
-	case "groups":
-		return p.Groups, true
-	case "heads":
-		return p.Heads, true
-	case "projection":
-		return p.Projection, true
-	case "resets":
-		return p.Resets, true
-	}
-	return 0, false
-}
-
-// String spells p in one line and leaves out default values.
-func (p Point) String() string {
-	s := fmt.Sprintf("%s %s H=%d B=%d T=%d L=%d", p.Cell, p.Pass, p.Hidden, p.Batch, p.Steps, p.Layers)
-	if p.Direction != "" {
-		s += " " + p.Direction.String()
-	}
-	if p.Lengths != "" {
-		s += " lengths=" + p.Lengths.Short()
-	}
-	if p.Resets > 0 {
-		s += fmt.Sprintf(" resets=%d%%", p.Resets)
-	}
-	if p.Streams > 0 {
-		s += fmt.Sprintf(" S=%d", p.Streams)
-	}
-	if p.Input != p.Hidden {
-		s += fmt.Sprintf(" I=%d", p.Input)
-	}
-	if p.OneHot {
-		s += " one-hot"
-	}
-	if p.Output > 0 {
-		s += fmt.Sprintf(" O=%d", p.Output)
-	}
-	if p.History > 0 {
-		s += fmt.Sprintf(" history=%d", p.History)
-	}
-	if p.Calls > 0 {
-		s += fmt.Sprintf(" calls=%d", p.Calls)
-	}
-	if p.Symbols > 0 {
-		s += fmt.Sprintf(" embedding=%dx%d", p.Symbols, p.Embedding)
-	}
-	if p.Groups > 1 {
-		s += fmt.Sprintf(" groups=%d", p.Groups)
-	}
-	if p.Heads > 1 {
-		s += fmt.Sprintf(" heads=%d", p.Heads)
-	}
-	if p.Projection > 0 {
-		s += fmt.Sprintf(" projection=%d", p.Projection)
-	}
-	if p.Weighted {
-		s += " weighted"
-	}
-	if p.Precision != "fp32" {
-		s += " " + p.Precision
-	}
-	return s
-}
+type Point = axis.Point
 
 // A Status says how measuring a point ended.
 type Status string
@@ -399,6 +285,9 @@ func (r *Record) Key() string {
 	slices.Sort(names)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s|%+v|%s", r.Device, r.Point, r.Impl.Name)
+	if l := r.Point.Lengths; l.Short() != l.String() { // the point cuts it
+		b.WriteString("|" + l.String())
+	}
 	if c := r.Impl.Choice; c != nil { // the same technique may also run under its own name
 		b.WriteString("|" + c.By)
 	}

@@ -2,14 +2,18 @@ package record
 
 import (
 	"encoding/json"
+	flags "flag"
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"rnnbench/rnn/axis"
 )
 
 type jsonSchema struct {
@@ -43,7 +47,7 @@ func parseSchema(t *testing.T) *jsonSchema {
 
 // later lists keys that were added later, so that early records lack them.
 var later = []string{"record.verify.method", "record.verify.share", "record.verify.peer", "record.verify.kinks", "[].group",
-	"record.point.symbols", "record.point.embedding", "record.point.groups", "record.point.heads", "record.point.projection", "record.point.resets", "record.point.weighted", "record.point.calls", "record.latency", "record.disturbance", "record.samples.clock_hz", "record.point.direction", "record.point.lengths", "record.training.replicas", "record.training.repeat", "record.training.stop", "record.training.beside", "record.training.mean_loss", "record.training.mean_of", "record.mode.objective", "record.impl.choice.objective"}
+	"record.latency", "record.disturbance", "record.samples.clock_hz", "record.training.replicas", "record.training.repeat", "record.training.stop", "record.training.beside", "record.training.mean_loss", "record.training.mean_of", "record.mode.objective", "record.impl.choice.objective"}
 
 // TestSchemaMatchesRecord: Record and the schema have the same fields, with the same types, and every
 // field has a description.
@@ -82,6 +86,9 @@ func TestSchemaMatchesRecord(t *testing.T) {
 				}
 			}
 			old := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(later, path+"."+name) })
+			if typ == reflect.TypeFor[Point]() {
+				old = slices.DeleteFunc(slices.Clone(names), func(name string) bool { a, _ := axis.Named(name); return !a.First })
+			}
 			if !slices.Equal(old, s.Required) {
 				t.Errorf("%s requires %v, want %v", path, s.Required, old)
 			}
@@ -105,6 +112,70 @@ func TestSchemaMatchesRecord(t *testing.T) {
 		}
 	}
 	match("record", reflect.TypeFor[Record](), parseSchema(t))
+}
+
+var update = flags.Bool("update", false, "add the axes that the schema lacks")
+
+// TestSchemaOfAxes: the schema has the values of every axis. With -update it gets the axes that it lacks.
+func TestSchemaOfAxes(t *testing.T) {
+	have, text := parseSchema(t).Properties["point"].Properties, JSONSchema()
+	for _, a := range axis.All() {
+		want := &jsonSchema{Type: "string"}
+		switch least := float64(a.Least); {
+		case a.Sized():
+			want.Type, want.Minimum = "integer", &least
+		case a.Words == nil && a.Values() != nil:
+			want.Type = "boolean"
+		case !a.Open:
+			for _, w := range a.Words {
+				want.Enum = append(want.Enum, written(t, a, w))
+			}
+		}
+		is := have[a.Name]
+		if is == nil && *update {
+			text = withAxis(t, text, a, want)
+			continue
+		}
+		if is == nil || is.Type != want.Type || !reflect.DeepEqual(is.Minimum, want.Minimum) || !slices.Equal(is.Enum, want.Enum) {
+			t.Errorf("%s is %+v in the schema, want %+v: -update adds axes that it lacks", a.Name, is, want)
+		}
+	}
+	if text != JSONSchema() {
+		if err := os.WriteFile("record.schema.json", []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// written is how records write a word of an axis.
+func written(t *testing.T, a axis.Axis, word string) (value any) {
+	var p Point
+	a.Set(&p, word)
+	text, err := json.Marshal(a.Field(&p))
+	if err != nil || json.Unmarshal(text, &value) != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// withAxis adds an axis after the last one of a schema.
+func withAxis(t *testing.T, text string, a axis.Axis, s *jsonSchema) string {
+	value := map[string]any{"description": strings.ToUpper(a.Help[:1]) + a.Help[1:] + ".", "type": s.Type}
+	if s.Minimum != nil {
+		value["minimum"] = *s.Minimum
+	}
+	if s.Enum != nil {
+		value["enum"] = s.Enum
+	}
+	lines, err := json.MarshalIndent(value, "        ", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after, ok := strings.Cut(text, "\n      },\n      \"required\"") // of the point, the first object in a record
+	if !ok {
+		t.Fatal("the schema has no point")
+	}
+	return fmt.Sprintf("%s,\n        %q: %s\n      },\n      \"required\"%s", before, a.Name, lines, after)
 }
 
 // validate implements as much of JSON Schema as the record's schema uses.

@@ -63,12 +63,6 @@ func (s Shard) Compares(r *Record) bool {
 	return r.Training == nil && (s.Trained || s.Extra(r.Point))
 }
 
-// Place is p without its streams. Points of one place are rivals.
-func (p Point) Place() Point {
-	p.Streams = 0
-	return p
-}
-
 // A BusyError says that another process is writing a run.
 type BusyError struct {
 	Dir string

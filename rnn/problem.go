@@ -13,7 +13,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
+	"rnnbench/internal/nearest"
+	"rnnbench/rnn/axis"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -99,6 +102,35 @@ type Problem struct {
 
 	Pass      Pass
 	Precision Precision
+}
+
+// Of turns a point into a problem. The error names the word or size that is wrong.
+func Of(p axis.Point) (Problem, error) {
+	var cells []string
+	for _, c := range cell.All() {
+		cells = append(cells, c.Name)
+	}
+	var wrong error
+	word := func(kind, have string, of []string) int {
+		i := slices.Index(of, have)
+		if i < 0 {
+			wrong = cmp.Or(wrong, fmt.Errorf("rnn: %w", nearest.Unknown(kind, have, of)))
+		}
+		return i
+	}
+	word("cell", p.Cell, cells)
+	pass, precision, direction := word("pass", p.Pass, Passes()), word("precision", p.Precision, Precisions()), word("direction", p.Direction.String(), Directions())
+	lengths, err := ParseLengths(p.Lengths.String())
+	if err = cmp.Or(wrong, err); err != nil {
+		return Problem{}, err
+	}
+	q := Problem{
+		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
+		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
+		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
+		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets,
+	}
+	return q, q.Check()
 }
 
 // MaxSymbols bounds Output, and Input where OneHot: symbols travel as float32, which holds integers

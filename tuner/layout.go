@@ -11,7 +11,6 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/record"
 	"rnnbench/rnn"
-	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
@@ -326,44 +325,8 @@ func Free(d device.Info) int64 { return d.Memory / 10 * 9 }
 
 // Problem turns a point into a problem. The error names the word or size that is wrong.
 func Problem(p record.Point) (rnn.Problem, error) {
-	var cells []string
-	for _, c := range cell.All() {
-		cells = append(cells, c.Name)
-	}
-	word := func(kind, have string, of []string) (int, error) {
-		i := slices.Index(of, have)
-		if i < 0 {
-			return 0, fmt.Errorf("tuner: %w", grid.Unknown(kind, have, of))
-		}
-		return i, nil
-	}
-	_, err := word("cell", p.Cell, cells)
-	if err != nil {
-		return rnn.Problem{}, err
-	}
-	pass, err := word("pass", p.Pass, rnn.Passes())
-	if err != nil {
-		return rnn.Problem{}, err
-	}
-	precision, err := word("precision", p.Precision, rnn.Precisions())
-	if err != nil {
-		return rnn.Problem{}, err
-	}
-	direction, err := word("direction", p.Direction.String(), rnn.Directions())
-	if err != nil {
-		return rnn.Problem{}, err
-	}
-	lengths, err := rnn.ParseLengths(p.Lengths.String())
-	if err != nil {
-		return rnn.Problem{}, err
-	}
-	q := rnn.Problem{
-		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
-		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
-		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: rnn.Pass(pass), Precision: rnn.Precision(precision),
-		Direction: rnn.Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets,
-	}
-	return q, errors.Join(q.Check(), checkCalls(p))
+	q, err := rnn.Of(p)
+	return q, errors.Join(err, checkCalls(p))
 }
 
 // hostMemory is the host memory that inputs, weights and checks take at most, in bytes.

@@ -9,6 +9,7 @@ import (
 	"rnnbench/impl"
 	"rnnbench/record"
 	"rnnbench/rnn"
+	"rnnbench/rnn/axis"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 	"rnnbench/tuner"
@@ -19,7 +20,7 @@ import (
 func TestStepsOfLengths(t *testing.T) {
 	p := small()
 	p.Batch, p.Steps = 9, 40
-	for _, l := range []record.SequenceLengths{"", "uniform:50%", "uniform:75%@7", "uniform:99%@3", "4*1+3*5+2*40"} {
+	for _, l := range []axis.SequenceLengths{"", "uniform:50%", "uniform:75%@7", "uniform:99%@3", "4*1+3*5+2*40"} {
 		p.Lengths = l
 		problem, err := tuner.Problem(p)
 		if err != nil {

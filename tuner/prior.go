@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"rnnbench/record"
+	"rnnbench/rnn/axis"
 	"rnnbench/tuner/search"
-	"rnnbench/tuner/wisdom"
 )
 
 // A Prior holds how candidates did at the points tuned before. A search starts with those that did
@@ -81,16 +81,8 @@ func (f *Prior) Expect(p record.Point, label string) (behind, doubt float64) {
 
 // apart is the distance of two points in octaves. Each differing axis that is not a size adds one.
 func apart(p, q record.Point) float64 {
-	d := wisdom.Distance(p, q)
-	for _, differs := range []bool{
-		p.Cell != q.Cell, p.Pass != q.Pass, p.Precision != q.Precision, p.OneHot != q.OneHot, (p.Output > 0) != (q.Output > 0),
-		p.Streams != q.Streams, p.History != q.History, (p.Calls > 0) != (q.Calls > 0), (p.Symbols > 0) != (q.Symbols > 0), p.Groups != q.Groups, p.Heads != q.Heads, p.Projection != q.Projection, p.Weighted != q.Weighted, p.Direction != q.Direction, p.Lengths != q.Lengths, p.Resets != q.Resets,
-	} {
-		if differs {
-			d++
-		}
-	}
-	return d
+	octaves, others := axis.Distance(p, q)
+	return octaves + float64(others)
 }
 
 // samples returns the samples by which candidate i was judged; nil: none.

@@ -1,6 +1,10 @@
 package tuner
 
-import "rnnbench/record"
+import (
+	"rnnbench/record"
+
+	"rnnbench/rnn/axis"
+)
 
 // Spread orders tasks so that the first of them, however many there is time for, cover the axes
 // evenly. The next task is always the one whose values, and pairs of values, occurred least often
@@ -45,7 +49,10 @@ type pair struct {
 }
 
 func pairs(p record.Point) (all []pair) {
-	values := []any{p.Cell, p.Pass, p.Precision, p.Hidden, p.Batch, p.Steps, p.Layers, p.Streams, p.Input, p.Output, p.History, p.Calls, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads, p.Direction, p.Lengths, p.Projection, p.Resets}
+	var values []any
+	for _, a := range axis.All() {
+		values = append(values, a.Field(&p))
+	}
 	for i, v := range values {
 		for j, w := range values[:i+1] {
 			all = append(all, pair{[2]int{i, j}, [2]any{v, w}})

@@ -19,6 +19,7 @@ import (
 	"rnnbench/record"
 	"rnnbench/record/around"
 	"rnnbench/rnn"
+	"rnnbench/rnn/axis"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -377,13 +378,8 @@ func (b *backstop) add(c *candidate) {
 }
 
 func (b *backstop) covers(c *candidate) (string, bool) {
-	p := c.record.Point
 	for _, f := range b.failed {
-		q := f.record.Point
-		if f.Spec.String() == c.Spec.String() &&
-			p.Cell == q.Cell && p.Pass == q.Pass && p.Precision == q.Precision && p.OneHot == q.OneHot &&
-			p.Symbols >= q.Symbols && (p.Symbols > 0) == (q.Symbols > 0) && p.Groups == q.Groups && p.Heads <= q.Heads && (p.Projection == 0 || p.Projection >= q.Projection) && (q.Projection == 0 || p.Projection > 0) && p.Weighted == q.Weighted && p.Direction == q.Direction && p.Lengths == q.Lengths && p.Resets == q.Resets &&
-			p.Hidden >= q.Hidden && p.Input >= q.Input && p.Batch >= q.Batch && p.Steps >= q.Steps && p.Layers >= q.Layers && p.Output >= q.Output && p.History >= q.History {
+		if q := f.record.Point; f.Spec.String() == c.Spec.String() && axis.TakesMore(c.record.Point, q) {
 			return fmt.Sprintf("%s did not fit in memory at %v", c.Spec, q), true
 		}
 	}

@@ -463,6 +463,22 @@ func TestSweepBackstop(t *testing.T) {
 	}
 }
 
+// TestBackstopKnowsStreams: with another number of streams a point may take less memory, so it is tried.
+func TestBackstopKnowsStreams(t *testing.T) {
+	s := &tuner.Sweep{Device: &odd{Device: open(t), room: 1000}, Settings: quick()}
+	large, more := small(), small()
+	large.Batch, more.Batch, more.Streams = 100, 200, 1
+	recs, err := sweep(t, s, context.Background(), []record.Point{large, more}, specs(t, "naive"))
+	if err != nil || len(recs) != 2 {
+		t.Fatalf("%d records, %v", len(recs), err)
+	}
+	for _, r := range recs {
+		if r.ReasonCode == nil || *r.ReasonCode != record.ReasonOOM {
+			t.Errorf("%v: %s %v", r.Point, r.Status, r.Reason)
+		}
+	}
+}
+
 // BenchmarkDispatch measures what an operation costs besides its work: 10,000
 // operations on one element, on one stream.
 func BenchmarkDispatch(b *testing.B) {

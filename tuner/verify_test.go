@@ -12,6 +12,7 @@ import (
 	"rnnbench/impl/naive"
 	"rnnbench/record"
 	"rnnbench/rnn"
+	"rnnbench/rnn/axis"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -55,7 +56,7 @@ func TestLargeProblemsPass(t *testing.T) {
 			if pass == "train" {
 				points = append(points, embedded(c))
 			}
-			p.Direction = []record.Direction{"both", "alternate", "reverse"}[(k+i)%3]
+			p.Direction = []axis.Direction{"both", "alternate", "reverse"}[(k+i)%3]
 			points = append(points, p)
 			if c.Projects() {
 				narrow := long(c, pass)

@@ -16,7 +16,6 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/record"
 	"rnnbench/record/around"
-	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/train/training"
 	"rnnbench/tuner"
@@ -212,7 +211,7 @@ func buildMismatch(worker, own string) string {
 // vocabulary returns the names that a grid may use on this device.
 func (b *bench) vocabulary() grid.Vocabulary {
 	return grid.Vocabulary{
-		Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Directions: rnn.Directions(), Lengths: readLengths, Impls: append(append(implNames(), b.rivals.names()...), autoName), All: b.defaultTechniques(),
+		Words: grid.Words(cellNames()), Lengths: readLengths, Impls: append(append(implNames(), b.rivals.names()...), autoName), All: b.defaultTechniques(),
 		Derive: b.derive,
 	}
 }

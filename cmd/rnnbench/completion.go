@@ -11,6 +11,7 @@ import (
 
 	"rnnbench/impl"
 	"rnnbench/plots/quantity"
+	"rnnbench/rnn/axis"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -130,7 +131,7 @@ func completeGrid(cmd *cobra.Command) {
 	completeFlag(cmd, "where", whereCompletions)
 	completeFlag(cmd, "zip", zipCompletions)
 	completeFlag(cmd, "point", pointCompletions)
-	for _, a := range grid.Axes() {
+	for _, a := range axis.All() {
 		completeFlag(cmd, a.Name, completeAxis(a))
 	}
 	completeFlag(cmd, "preset", described(func() (list [][2]string) {

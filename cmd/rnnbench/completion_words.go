@@ -12,10 +12,9 @@ import (
 	"rnnbench/device/cpu"
 	"rnnbench/device/cuda"
 	"rnnbench/impl"
-	"rnnbench/rnn"
+	"rnnbench/rnn/axis"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
-	"rnnbench/tuner/grid"
 )
 
 // openEnded is the directive for words that the user goes on to write, such as a key without its value.
@@ -88,18 +87,11 @@ func wordsOf(key string) []string {
 	switch key {
 	case "cell":
 		return cellNames()
-	case "pass":
-		return rnn.Passes()
-	case "precision":
-		return rnn.Precisions()
-	case "direction":
-		return rnn.Directions()
-	case "lengths":
-		return []string{"full", "uniform:50%"}
-	case "onehot", "weighted":
-		return []string{"false", "true"}
 	case "impl":
 		return implNames()
+	}
+	if a, ok := axis.Named(key); ok {
+		return a.Values()
 	}
 	return nil
 }
@@ -121,8 +113,8 @@ func whereCompletions(_ *cobra.Command, _ []string, start string) ([]cobra.Compl
 		}
 		list = append(list, cobra.CompletionWithDesc(key+op, doc))
 	}
-	for _, a := range grid.Axes() {
-		add(a.Name, a.Doc)
+	for _, a := range axis.All() {
+		add(a.Name, a.Help)
 	}
 	for _, d := range [][2]string{{"impl", "technique"}, {"mem", "bytes"}, {"flops", "operations of a run"}, {"intensity", "operations per byte"}} {
 		add(d[0], d[1])
@@ -131,10 +123,10 @@ func whereCompletions(_ *cobra.Command, _ []string, start string) ([]cobra.Compl
 }
 
 // completeAxis completes the values of an axis that are words.
-func completeAxis(a grid.Axis) completer {
+func completeAxis(a axis.Axis) completer {
 	return func(cmd *cobra.Command, args []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		list, directive := described(func() [][2]string { return valuesOf(a) })(cmd, args, start)
-		if a.Name == "lengths" && !strings.Contains(start, ",") {
+		if a.Open && !strings.Contains(start, ",") {
 			directive = cobra.ShellCompDirectiveDefault // a file, too
 		}
 		return list, directive
@@ -142,10 +134,10 @@ func completeAxis(a grid.Axis) completer {
 }
 
 // valuesOf lists the values of an axis that are words, with their descriptions.
-func valuesOf(a grid.Axis) (list [][2]string) {
-	if !a.Words {
+func valuesOf(a axis.Axis) (list [][2]string) {
+	if a.Sized() {
 		if a.Zero != "" {
-			list = append(list, [2]string{a.Zero, a.Doc})
+			list = append(list, [2]string{a.Zero, a.Help})
 		}
 		return list
 	}
@@ -165,10 +157,10 @@ func pointCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.
 	last := start[strings.LastIndexByte(start, ',')+1:]
 	key, _, valued := strings.Cut(last, "=")
 	list, directive := described(func() (list [][2]string) {
-		for _, a := range grid.Axes() {
+		for _, a := range axis.All() {
 			switch {
 			case !valued:
-				list = append(list, [2]string{cmp.Or(a.Letter, a.Name) + "=", a.Doc})
+				list = append(list, [2]string{cmp.Or(a.Letter, a.Name) + "=", a.Help})
 			case key == a.Name || key == a.Letter:
 				for _, v := range valuesOf(a) {
 					list = append(list, [2]string{key + "=" + v[0], v[1]})
@@ -185,8 +177,8 @@ func pointCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.
 
 // zipCompletions completes lists of axes.
 var zipCompletions = described(func() (list [][2]string) {
-	for _, a := range grid.Axes() {
-		list = append(list, [2]string{a.Name, a.Doc})
+	for _, a := range axis.All() {
+		list = append(list, [2]string{a.Name, a.Help})
 	}
 	return list
 })

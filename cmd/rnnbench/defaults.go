@@ -8,6 +8,7 @@ import (
 	"rnnbench/impl"
 	"rnnbench/record"
 	"rnnbench/rnn"
+	"rnnbench/rnn/axis"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner"
 )
@@ -34,7 +35,7 @@ func spelledOut(name string, knobs knob.Params, at record.Point, device string) 
 func exampleKnobs(t rnn.Technique) []knob.Knob {
 	at := example()
 	var all []knob.Knob
-	for _, at.Lengths = range []record.SequenceLengths{"", "uniform:50%"} {
+	for _, at.Lengths = range []axis.SequenceLengths{"", "uniform:50%"} {
 		problem, err := tuner.Problem(at)
 		if err != nil {
 			continue

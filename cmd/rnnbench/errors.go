@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/rnn/axis"
 	"rnnbench/tuner/grid"
 )
 
@@ -85,7 +86,7 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 
 // axisOf returns the axis with this letter; "": no axis has it.
 func axisOf(letter string) string {
-	for _, a := range grid.Axes() {
+	for _, a := range axis.All() {
 		if a.Letter == letter {
 			return a.Name
 		}

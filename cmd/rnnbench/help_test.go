@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"rnnbench/rnn/axis"
 )
 
 // commands returns the commands that are not hidden.
@@ -28,6 +30,10 @@ func TestHelp(t *testing.T) {
 		o := rnnbench(t, line)
 		o.want(t, exitDone, []string{"Measure:", "Manage:"}, nil)
 		golden(t, "help", o.out)
+	}
+	sweep := rnnbench(t, "sweep --help")
+	for _, a := range axis.All() {
+		sweep.want(t, exitDone, []string{"--" + a.Name + " LIST "}, nil)
 	}
 	rnnbench(t, "--version").want(t, exitDone, []string{"rnnbench "}, nil)
 }

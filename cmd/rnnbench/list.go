@@ -18,7 +18,7 @@ import (
 	"rnnbench/impl"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
-	"rnnbench/rnn"
+	"rnnbench/rnn/axis"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner"
@@ -196,26 +196,25 @@ func presetTable(lister) (*table.Table, error) {
 
 func axisTable(lister) (*table.Table, error) {
 	t := words("axis", "letter", "default", "values", "what")
-	for _, a := range grid.Axes() {
-		values := "sizes: 512, 4k, 64,128, 64:512:64, 256:4096:x2"
-		if a.Words {
-			values = axisWords(a.Name)
-		} else if a.Name == "resets" {
-			values = "whole percentages: 3%, 1%,10%, none"
-		} else if a.Zero != "" {
-			values += ", " + a.Zero
-		}
-		t.Rows = append(t.Rows, row(a.Name, a.Letter, a.Default, values, a.Doc))
+	for _, a := range axis.All() {
+		t.Rows = append(t.Rows, row(a.Name, a.Letter, a.Default, forms(a), a.Help))
 	}
 	t.Notes = []string{"Conditions also accept impl, mem (bytes), flops and intensity."}
 	return t, nil
 }
 
-// axisWords lists the values of an axis whose values are words.
-func axisWords(axis string) string {
-	return map[string]string{
-		"cell": strings.Join(cellNames(), ", "), "pass": "forward, train", "precision": "fp32, tf32, bf16, fp16", "direction": strings.Join(rnn.Directions(), ", "), "lengths": "full, uniform:50%, 2*3+5+9, FILE", "onehot": "false, true", "weighted": "false, true",
-	}[axis]
+// forms says how the values of an axis are written.
+func forms(a axis.Axis) string {
+	values := "sizes: 512, 4k, 64,128, 64:512:64, 256:4096:x2"
+	switch {
+	case a.Forms != "":
+		return a.Forms
+	case !a.Sized():
+		return strings.Join(wordsOf(a.Name), ", ")
+	case a.Zero != "":
+		values += ", " + a.Zero
+	}
+	return values
 }
 
 func metricTable(lister) (*table.Table, error) {

@@ -12,7 +12,6 @@ import (
 	"rnnbench/model"
 	"rnnbench/plots/table"
 	"rnnbench/record"
-	"rnnbench/rnn"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -126,7 +125,7 @@ func (p *program) machine(s *settings, c config.Config, args []string) (*model.M
 // modelPoints returns the points that a request names.
 func modelPoints(r grid.Request) ([]record.Point, error) {
 	r.Impl = []string{referenceName} // a grid needs a technique, though the model uses none
-	g, err := grid.New(r, grid.Vocabulary{Cells: cellNames(), Passes: rnn.Passes(), Precisions: rnn.Precisions(), Directions: rnn.Directions(), Lengths: readLengths, Impls: []string{referenceName}})
+	g, err := grid.New(r, grid.Vocabulary{Words: grid.Words(cellNames()), Lengths: readLengths, Impls: []string{referenceName}})
 	if err != nil {
 		return nil, err
 	}

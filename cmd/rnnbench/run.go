@@ -17,6 +17,7 @@ import (
 	"rnnbench/impl"
 	"rnnbench/internal/safe"
 	"rnnbench/plots/table"
+	"rnnbench/rnn/axis"
 	"rnnbench/rnn/cell"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/progress"
@@ -268,7 +269,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		if _, bad := grid.ParsePoint(args[0]); bad == nil && cmd.Flags().Lookup("point") != nil {
 			return usage(fmt.Errorf("%w: did you mean --point %s?", err, args[0]), "rnnbench "+cmd.Name()+" --help")
 		}
-	} else if slices.Contains(grid.AxisNames(), args[0]) && cmd.Flags().Lookup(args[0]) != nil {
+	} else if slices.Contains(axis.Names(), args[0]) && cmd.Flags().Lookup(args[0]) != nil {
 		return usage(fmt.Errorf("%w: did you mean --%s?", err, args[0]), "rnnbench "+cmd.Name()+" --help")
 	} else if flag := flagOf(args[0]); flag != "" && cmd.Flags().Lookup(flag) != nil {
 		return usage(fmt.Errorf("%w: did you mean --%s %s?", err, flag, args[0]), "rnnbench "+cmd.Name()+" --help")

@@ -13,6 +13,7 @@ import (
 	"rnnbench/device/cpu"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/record"
+	"rnnbench/rnn/axis"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -57,7 +58,7 @@ func (s *settings) add(f *pflag.FlagSet, name, kind, short string) {
 	doc := k.Doc
 	switch name { // the documentation of other axes lists their values
 	case "pass", "precision":
-		doc += ": " + axisWords(name)
+		doc += ": " + strings.Join(wordsOf(name), ", ")
 	case "cell", "preset":
 		doc += " (see rnnbench list " + name + "s)"
 	}
@@ -100,15 +101,22 @@ func (s *settings) wisdomFlags(f *pflag.FlagSet) {
 
 // axes adds the flags of the axes.
 func (s *settings) axes(cmd *cobra.Command) {
-	shorts := map[string]string{"hidden": "H", "batch": "B", "steps": "T", "streams": "S"}
-	addGroup(cmd, "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)", func(f *pflag.FlagSet) {
-		for _, name := range []string{"hidden", "batch", "steps", "streams", "layers", "input", "output", "history", "calls", "symbols", "embedding", "groups", "heads", "projection", "resets"} {
-			s.add(f, name, "LIST", shorts[name])
-		}
-		for _, name := range []string{"cell", "pass", "precision", "direction", "lengths", "onehot", "weighted"} {
-			s.add(f, name, "LIST", "")
+	addGroup(cmd, axesTitle, func(f *pflag.FlagSet) {
+		for _, a := range axis.Flags() {
+			s.axis(f, a)
 		}
 	})
+}
+
+const axesTitle = "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)"
+
+// axis adds the flag of an axis.
+func (s *settings) axis(f *pflag.FlagSet, a axis.Axis) {
+	short := ""
+	if a.Flag {
+		short = a.Letter
+	}
+	s.add(f, a.Name, "LIST", short)
 }
 
 // points adds the flags of points and of conditions on them.

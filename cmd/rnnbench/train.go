@@ -16,6 +16,7 @@ import (
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/rnn"
+	"rnnbench/rnn/axis"
 	"rnnbench/train"
 	"rnnbench/train/data"
 	"rnnbench/train/training"
@@ -75,13 +76,12 @@ small gradients do not underflow in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`
 		fs.IntVar(&f.want.Batches, "held-out", 4, "evaluate `N` held-out minibatches with each record; 0: none")
 		fs.BoolVar(&f.want.Beside, "beside", false, "time forward and backward alone, in turns with the training")
 	})
-	addGroup(cmd, "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)", func(fs *pflag.FlagSet) {
-		for _, name := range []string{"hidden", "batch", "steps", "layers", "history", "heads", "projection"} {
-			f.add(fs, name, "LIST", map[string]string{"hidden": "H", "batch": "B", "steps": "T"}[name])
+	addGroup(cmd, axesTitle, func(fs *pflag.FlagSet) {
+		for _, a := range axis.Flags() {
+			if a.Train {
+				f.axis(fs, a)
+			}
 		}
-		f.add(fs, "cell", "LIST", "")
-		f.add(fs, "precision", "LIST", "")
-		f.add(fs, "direction", "LIST", "")
 	})
 	addGroup(cmd, "Techniques", func(fs *pflag.FlagSet) {
 		f.add(fs, "impl", "LIST", "")

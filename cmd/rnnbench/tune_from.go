@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"rnnbench/record"
+	"rnnbench/rnn/axis"
 	"rnnbench/tuner"
 	"rnnbench/tuner/auto"
 	"rnnbench/tuner/config"
-	"rnnbench/tuner/grid"
 	"rnnbench/tuner/regret"
 	"rnnbench/tuner/search"
 	"rnnbench/tuner/tuning"
@@ -20,7 +20,7 @@ import (
 
 // tuneFrom searches among recorded runs.
 func tuneFrom(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o search.Options) error {
-	if name := firstGiven(cmd, append(grid.AxisNames(), "point", "preset", "zip", "impl", "skip-impl")); name != "" {
+	if name := firstGiven(cmd, append(axis.Names(), "point", "preset", "zip", "impl", "skip-impl")); name != "" {
 		return usage(fmt.Errorf("--%s selects points to measure, but --from searches recorded runs", name),
 			"select records with --where, as in --where hidden=512 --where impl!=naive")
 	}

@@ -194,13 +194,12 @@ func (f fields) of(t reflect.Type, key []byte) (reflect.Type, bool) {
 	known, ok := f[t]
 	if !ok {
 		known = map[string]reflect.Type{}
-		for i := range t.NumField() {
-			field := t.Field(i)
+		for _, field := range reflect.VisibleFields(t) { // those of embedded structs, too
 			name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
 			if name == "" {
 				name = field.Name
 			}
-			if field.IsExported() && name != "-" {
+			if field.IsExported() && !field.Anonymous && name != "-" {
 				known[strings.ToLower(name)] = field.Type
 			}
 		}

@@ -4,6 +4,7 @@
 package quantity
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"rnnbench/internal/safe"
 	"rnnbench/record"
+	"rnnbench/rnn/axis"
 )
 
 // An Axis is one property by which records differ: a number such as the hidden size, or a name
@@ -110,72 +112,14 @@ func Vendor(label string) bool {
 // Axes lists the axes that every record has, in the order of table columns. The
 // knobs of techniques and devices are axes too; AxisOf finds them by name.
 func Axes() []Axis {
-	whole := func(name, title, letter string) Axis {
-		return Axis{Name: name, Title: title, Letter: letter, Numeric: true,
-			text: func(r *record.Record) string {
-				v, _ := r.Point.Axis(name)
-				return strconv.Itoa(v)
-			},
-			number: func(r *record.Record) (float64, bool) {
-				v, ok := r.Point.Axis(name)
-				return float64(v), ok
-			}}
-	}
 	named := func(name, title string, text func(r *record.Record) string) Axis {
 		return Axis{Name: name, Title: title, text: text}
 	}
-	// A number of streams chosen by the technique is a place of its own, "auto". On a scale, it
-	// lies at the number in use.
-	streams := Axis{Name: "streams", Title: "streams", Letter: "S", Numeric: true,
-		text: func(r *record.Record) string {
-			if r.Point.Streams == 0 {
-				return "auto"
-			}
-			return strconv.Itoa(r.Point.Streams)
-		},
-		number: func(r *record.Record) (float64, bool) {
-			n := r.Point.Streams
-			if n == 0 {
-				n = r.Impl.Streams
-			}
-			return float64(n), n > 0
-		}}
-	// An input as wide as the hidden layer does not count as an axis that varies.
-	input := whole("input", "input size", "I")
-	input.text = func(r *record.Record) string {
-		if r.Point.Input == r.Point.Hidden {
-			return "H"
-		}
-		return strconv.Itoa(r.Point.Input)
+	var axes []Axis
+	for _, a := range axis.Columns() {
+		axes = append(axes, ofPoint(a))
 	}
-	return []Axis{
-		named("cell", "cell", func(r *record.Record) string { return OneLine(r.Point.Cell) }),
-		named("pass", "pass", func(r *record.Record) string { return r.Point.Pass }),
-		whole("hidden", "hidden size", "H"),
-		whole("batch", "minibatch", "B"),
-		whole("steps", "time steps", "T"),
-		streams,
-		whole("layers", "layers", "L"),
-		input,
-		whole("output", "output classes", "O"),
-		whole("history", "history steps", "history"),
-		whole("heads", "heads", "heads"),
-		whole("projection", "projected values", "projection"),
-		percentOf(whole("resets", "resets (% of steps)", "resets")),
-		whole("calls", "calls", "calls"),
-		named("onehot", "input encoding", func(r *record.Record) string {
-			if r.Point.OneHot {
-				return "one-hot"
-			}
-			return "dense"
-		}),
-		named("direction", "direction", func(r *record.Record) string { return r.Point.Direction.String() }),
-		{Name: "lengths", Title: "mean length, % of the steps", Numeric: true,
-			text:   func(r *record.Record) string { return OneLine(r.Point.Lengths.Short()) },
-			number: func(r *record.Record) (float64, bool) { return r.Point.Lengths.Mean(r.Point.Steps) }},
-		{Name: "embedding", Title: "embedding", Letter: "embedding", text: embeddingText},
-		{Name: "softmax", Title: "softmax", Letter: "softmax", text: softmaxText},
-		named("precision", "precision", func(r *record.Record) string { return r.Point.Precision }),
+	return append(axes,
 		named("impl", "technique", Label),
 		named("device", "device", func(r *record.Record) string { return OneLine(r.Device) }),
 		named("cache", "cache", func(r *record.Record) string { return r.Mode.Cache }),
@@ -186,34 +130,28 @@ func Axes() []Axis {
 			return "direct"
 		}),
 		named("data", "input data", func(r *record.Record) string { return r.Mode.Data }),
-	}
+	)
 }
 
-// percentOf adds a percent sign to the texts of an axis.
-func percentOf(a Axis) Axis {
-	number := a.text
-	a.text = func(r *record.Record) string { return number(r) + "%" }
-	return a
-}
-
-// embeddingText formats the size of an embedding table: symbols × features.
-func embeddingText(r *record.Record) string {
-	if r.Point.Symbols == 0 {
-		return "none"
+// ofPoint is an axis of the points of records.
+func ofPoint(a axis.Axis) Axis {
+	x := Axis{
+		Name: cmp.Or(a.Column, a.Name), Title: a.Title, Letter: a.Tag(), Numeric: a.Numeric(),
+		text: func(r *record.Record) string { return a.Place(&r.Point) },
 	}
-	return fmt.Sprintf("%dx%d", r.Point.Symbols, r.Point.Embedding)
-}
-
-// softmaxText formats the loss: the number of softmax groups, and whether steps are weighted.
-func softmaxText(r *record.Record) string {
-	text := "one"
-	if r.Point.Groups > 1 {
-		text = strconv.Itoa(r.Point.Groups)
+	if !a.Sized() {
+		x.text = func(r *record.Record) string { return OneLine(a.Place(&r.Point)) }
 	}
-	if r.Point.Weighted {
-		text += " weighted"
+	if x.Numeric {
+		x.number = func(r *record.Record) (float64, bool) { return a.Number(&r.Point) }
 	}
-	return text
+	if a.Name == "streams" { // on a scale, "auto" lies at the number in use
+		x.number = func(r *record.Record) (float64, bool) {
+			n := cmp.Or(r.Point.Streams, r.Impl.Streams)
+			return float64(n), n > 0
+		}
+	}
+	return x
 }
 
 // AxisOf returns the axis of that name, which may be a knob of one of recs. The error for an

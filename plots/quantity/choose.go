@@ -1,11 +1,13 @@
 package quantity
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"rnnbench/record"
+	"rnnbench/rnn/axis"
 )
 
 // Latest returns the newest record of each key, in the order of recs.
@@ -145,7 +147,13 @@ func Fewest(recs []*record.Record, axes []Axis, used ...Axis) []Axis {
 
 // usualPlaces maps axes to their usual places, which texts leave out.
 func usualPlaces() map[string]string {
-	return map[string]string{"streams": "auto", "input": "H", "output": "0", "history": "0", "heads": "0", "projection": "0", "resets": "0%", "calls": "0", "embedding": "none", "softmax": "one", "onehot": "dense", "direction": "forward", "lengths": "full", "cache": "hot", "graph": "direct"}
+	usual := map[string]string{"cache": "hot", "graph": "direct"}
+	for _, a := range axis.Columns() {
+		if place, ok := a.Usual(); ok {
+			usual[cmp.Or(a.Column, a.Name)] = place
+		}
+	}
+	return usual
 }
 
 // Place formats r's places on axes, as in "H=512 resets=3%". It leaves out usual places, unless all

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rnnbench/record"
+	"rnnbench/rnn/axis"
 )
 
 // TestStepOfLayers: the time of a cell step is that of a run over the steps of all layers, twice as many
@@ -16,7 +17,7 @@ func TestStepOfLayers(t *testing.T) {
 	}
 	r := timed("naive", 1, 6, 5, 7)
 	r.Point.Layers, r.Point.Steps = 3, 10
-	for direction, want := range map[record.Direction]float64{"": 0.2, "both": 0.1} {
+	for direction, want := range map[axis.Direction]float64{"": 0.2, "both": 0.1} {
 		r.Point.Direction = direction
 		if v, ok := m.Of(r, nil); !ok || math.Abs(v.Value-want) > 1e-12 || math.Abs(v.Lo-want*5/6) > 1e-12 {
 			t.Errorf("%v: %v, want %v", direction, v, want)

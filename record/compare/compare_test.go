@@ -326,6 +326,10 @@ func TestSidesThatCannotBeCompared(t *testing.T) {
 	for i := range lstm.Records {
 		lstm.Records[i].Point.Cell = "gru"
 	}
+	turned := m.run("b", 3, 5, flat)
+	for i := range turned.Records {
+		turned.Records[i].Point.Direction = "both"
+	}
 	elsewhere := m.run("b", 3, 5, flat)
 	for i := range elsewhere.Records {
 		elsewhere.Records[i].Device = "other"
@@ -345,6 +349,7 @@ func TestSidesThatCannotBeCompared(t *testing.T) {
 		message string
 	}{
 		{"another cell", a, lstm, Usual(), ErrNothing, "no cell is in both"},
+		{"another direction", a, turned, Usual(), ErrNothing, "no direction is in both"},
 		{"nothing", a, record.Set{Label: "empty"}, Usual(), ErrNothing, "a and empty"},
 		{"no result in either", broken, broken, Usual(), ErrNothing, "no point was measured in both"},
 		{"another machine", a, elsewhere, Usual(), ErrDevices, "machine and other"},

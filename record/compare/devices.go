@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"rnnbench/record"
+	"rnnbench/rnn/axis"
 )
 
 func sameDevice(a, b Side, o Options) error {
@@ -32,18 +33,21 @@ func apart(a, b []record.Record) string {
 		name string
 		of   func(*record.Record) string
 	}
-	list := []property{
-		{"technique", func(r *record.Record) string { return r.Impl.Name }},
-		{"cell", func(r *record.Record) string { return r.Point.Cell }},
-		{"pass", func(r *record.Record) string { return r.Point.Pass }},
-		{"precision", func(r *record.Record) string { return r.Point.Precision }},
+	list := []property{{"technique", func(r *record.Record) string { return r.Impl.Name }}}
+	others := []property{
 		{"cache", func(r *record.Record) string { return r.Mode.Cache }},
 		{"timer", func(r *record.Record) string { return r.Mode.Timer }},
 		{"data", func(r *record.Record) string { return r.Mode.Data }},
 	}
-	for _, axis := range record.Axes {
-		list = append(list, property{axis, func(r *record.Record) string { v, _ := r.Point.Axis(axis); return fmt.Sprint(v) }})
+	for _, x := range axis.Flags() {
+		p := property{x.Name, func(r *record.Record) string { return fmt.Sprint(x.Value(&r.Point)) }}
+		if x.Needed {
+			list = append(list, p)
+		} else {
+			others = append(others, p)
+		}
 	}
+	list = append(list, others...)
 	var words []string
 	for _, p := range list {
 		seen := map[string]bool{}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/rnn/axis"
 	"rnnbench/tuner/grid"
 )
 
@@ -60,8 +61,8 @@ func (k Key) Env() string {
 // Keys lists the settings in the order of help.
 func Keys() []Key {
 	var keys []Key
-	for _, a := range grid.Axes() {
-		keys = append(keys, Key{Name: a.Name, Table: "axes", Doc: a.Doc, Default: a.Default})
+	for _, a := range axis.All() {
+		keys = append(keys, Key{Name: a.Name, Table: "axes", Doc: a.Help, Default: a.Default})
 	}
 	d := Default()
 	keys = append(keys,
@@ -305,7 +306,7 @@ func Resolve(layers ...Layer) (Config, error) {
 		m.MaxRounds = m.Rounds
 	}
 	if len(c.Grid.Presets) == 0 && len(c.Grid.Points) == 0 {
-		for _, a := range grid.Axes() {
+		for _, a := range axis.All() {
 			_, given := c.Grid.Axes[a.Name]
 			zipped := slices.ContainsFunc(c.Grid.Zips, func(z grid.Zip) bool { return slices.Contains(z.Axes, a.Name) })
 			if !given && !zipped {
@@ -340,7 +341,7 @@ func (l *Layer) applyGrid(g *grid.Request) {
 		}
 		list("point", &g.Points)
 	}
-	for _, name := range grid.AxisNames() {
+	for _, name := range axis.Names() {
 		if v, ok := l.values[name]; ok {
 			g.Axes[name] = v[0]
 			g.Zips = slices.DeleteFunc(g.Zips, func(z grid.Zip) bool { return z.Rows != nil && slices.Contains(z.Axes, name) })

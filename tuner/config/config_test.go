@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"rnnbench/rnn/axis"
 	"rnnbench/tuner/grid"
 )
 
@@ -82,12 +83,17 @@ func layer(t *testing.T, settings ...string) Layer {
 
 func TestFile(t *testing.T) {
 	c := mustResolve(t, mustParse(t, full))
+	axes := map[string]string{}
+	for _, a := range axis.All() {
+		axes[a.Name] = a.Default
+	}
+	delete(axes, "input") // in a zip
+	delete(axes, "output")
+	maps.Copy(axes, map[string]string{"hidden": "256:4096:x2", "batch": "1,4,16", "steps": "50", "streams": "auto,2", "onehot": "false,true", "cell": "rnn-tanh,lstm"})
 	want := Config{
 		Label: "h200-nightly", Devices: []string{"cuda:0", "cpu"}, Dir: "out", Measure: Default(),
 		Grid: grid.Request{
-			Axes: map[string]string{"hidden": "256:4096:x2", "batch": "1,4,16", "steps": "50", "streams": "auto,2", "onehot": "false,true",
-				"cell": "rnn-tanh,lstm", "pass": "forward", "precision": "fp32", "layers": "1", "history": "none",
-				"calls": "none", "symbols": "none", "embedding": "none", "groups": "none", "heads": "none", "projection": "none", "resets": "none", "weighted": "false", "direction": "forward", "lengths": "full"},
+			Axes:     axes,
 			Zips:     []grid.Zip{{Axes: []string{"input", "output"}, Rows: [][]string{{"1760", "16"}, {"2Ki", "none"}}}},
 			Where:    []string{"mem<=16GiB"},
 			Exclude:  [][]string{{"impl=persistent", "hidden>2048"}},
@@ -205,7 +211,7 @@ func TestPrecedence(t *testing.T) {
 	if _, _, err := FromEnv([]string{"RNNBENCH_HIDDEN=0"}); err == nil || !strings.HasPrefix(err.Error(), "RNNBENCH_HIDDEN: 0 is not allowed") {
 		t.Errorf("got %v", err)
 	}
-	if c := mustResolve(t); c.Measure != Default() || c.Grid.Axes["hidden"] != "512" || len(c.Grid.Axes) != len(grid.Axes()) {
+	if c := mustResolve(t); c.Measure != Default() || c.Grid.Axes["hidden"] != "512" || len(c.Grid.Axes) != len(axis.All()) {
 		t.Errorf("got %+v", c)
 	}
 }

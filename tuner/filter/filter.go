@@ -13,7 +13,7 @@ import (
 	"rnnbench/impl"
 	"rnnbench/plots/quantity"
 	"rnnbench/record"
-	"rnnbench/rnn"
+	"rnnbench/rnn/axis"
 	"rnnbench/rnn/cell"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
@@ -80,25 +80,28 @@ func (f Filter) Choose(recs []record.Record) ([]record.Record, error) {
 
 // vocabulary is the words that conditions may use: the program's own, and those of recs.
 func vocabulary(recs []record.Record) grid.Vocabulary {
-	v := grid.Vocabulary{Passes: rnn.Passes(), Precisions: rnn.Precisions()}
+	var cells []string
 	for _, c := range cell.All() {
-		v.Cells = append(v.Cells, c.Name)
+		cells = append(cells, c.Name)
 	}
+	v := grid.Vocabulary{Words: grid.Words(cells)}
 	for _, t := range impl.All() {
 		v.Impls = append(v.Impls, t.Name())
 	}
-	add := func(list *[]string, word string) {
-		if !slices.Contains(*list, word) {
-			*list = append(*list, word)
+	add := func(list []string, word string) []string {
+		if slices.Contains(list, word) {
+			return list
 		}
+		return append(list, word)
 	}
 	for i := range recs {
 		r := &recs[i]
-		add(&v.Cells, r.Point.Cell)
-		add(&v.Passes, r.Point.Pass)
-		add(&v.Precisions, r.Point.Precision)
-		add(&v.Impls, r.Impl.Name)
-		add(&v.Impls, quantity.Label(r))
+		for name, words := range v.Words {
+			if a, ok := axis.Named(name); ok {
+				v.Words[name] = add(words, a.Value(&r.Point).(string))
+			}
+		}
+		v.Impls = add(add(v.Impls, r.Impl.Name), quantity.Label(r))
 	}
 	return v
 }

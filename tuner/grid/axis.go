@@ -6,14 +6,17 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/internal/nearest"
 	"rnnbench/record"
+	"rnnbench/rnn/axis"
 )
 
 // A Vocabulary holds the names that a grid may use. The package itself knows no cell, technique or
 // device.
 type Vocabulary struct {
-	Cells, Passes, Precisions, Directions, Impls []string // names in order; nil: any name
-	All                                          []string // the part of Impls that "all" stands for; nil: all
+	Words map[string][]string // of each axis, in order; none: any name
+	Impls []string            // names in order; nil: any name
+	All   []string            // the part of Impls that "all" stands for; nil: all
 
 	// Lengths turns the text of --lengths into that of a point. It may read files. Nil: the text
 	// stays as it is.
@@ -25,120 +28,77 @@ type Vocabulary struct {
 	Derive func(p record.Point, s Spec, key string) (float64, error)
 }
 
-// An Axis is one direction of a grid.
-type Axis struct {
-	Name    string
-	Letter  string // short name in points; "": none
-	Doc     string
-	Zero    string // word for the size 0; "": 0 is not allowed
-	Default string
-	Words   bool // values are words and not sizes
+// Words returns the words of every axis that has a list of them, with cells as those of cell.
+func Words(cells []string) map[string][]string {
+	words := map[string][]string{}
+	for _, a := range axis.All() {
+		if list := a.Values(); list != nil && !a.Open {
+			words[a.Name] = slices.Clone(list)
+		}
+	}
+	words["cell"] = cells
+	return words
 }
 
-// Axes lists the axes from the outermost loop of a grid to the innermost.
-func Axes() []Axis {
-	return []Axis{
-		{Name: "cell", Doc: "recurrent cell", Default: "lstm", Words: true},
-		{Name: "pass", Doc: "pass to run", Default: "forward", Words: true},
-		{Name: "precision", Doc: "precision of the matrix products", Default: "fp32", Words: true},
-		{Name: "onehot", Doc: "one-hot input: one symbol per time step (true or false)", Default: "false", Words: true},
-		{Name: "direction", Doc: "order in which layers read the steps: forward; reverse; both: both ways side by side; alternate: layers in turns, beginning with reverse", Default: "forward", Words: true},
-		{Name: "layers", Letter: "L", Doc: "stacked layers", Default: "1"},
-		{Name: "input", Letter: "I", Doc: "input features; hidden: the hidden size", Zero: "hidden", Default: "hidden"},
-		{Name: "output", Letter: "O", Doc: "classes of the softmax output layer; none: no output layer", Zero: "none", Default: "none"},
-		{Name: "hidden", Letter: "H", Doc: "units per layer", Default: "512"},
-		{Name: "batch", Letter: "B", Doc: "sequences per batch", Default: "32"},
-		{Name: "steps", Letter: "T", Doc: "time steps per sequence", Default: "50"},
-		{Name: "lengths", Doc: "steps of each sequence: full; uniform:50%, drawn with that mean (uniform:50%@7: by seed 7); a list such as 2*3+5+9; or a file of one length per line", Default: "full", Words: true},
-		{Name: "history", Doc: "steps of the previous minibatch through which training also propagates back; none: new steps only", Zero: "none", Default: "none"},
-		{Name: "calls", Doc: "calls of --steps each (default 1), timed one by one with states kept on the device; none: whole sequences", Zero: "none", Default: "none"},
-		{Name: "symbols", Doc: "rows of an embedding table, one for each symbol of the input; none: no embedding", Zero: "none", Default: "none"},
-		{Name: "embedding", Doc: "input features of each symbol's embedding", Zero: "none", Default: "none"},
-		{Name: "groups", Doc: "groups of output classes, each with its own softmax; none: one softmax", Zero: "none", Default: "none"},
-		{Name: "heads", Doc: "heads that divide the units of a layer; the recurrent product does not mix them; none: one head", Zero: "none", Default: "none"},
-		{Name: "projection", Doc: "size to which a projection narrows each layer's output, below hidden; none: no projection", Zero: "none", Default: "none"},
-		{Name: "resets", Doc: "percentage of the time steps at which a sequence begins anew, with states of 0, such as 3%; none: never", Zero: "none", Default: "none"},
-		{Name: "weighted", Doc: "loss with a weight for each time step (true or false)", Default: "false", Words: true},
-		{Name: "streams", Letter: "S", Doc: "device streams; auto: the technique's own choice", Zero: "auto", Default: "auto"},
+// of lists the words of a; nil: any word. Without v only true and false are known.
+func (v Vocabulary) of(a axis.Axis) []string {
+	if words := v.Words[a.Name]; words != nil || a.Words != nil {
+		return words
 	}
-}
-
-// DefaultAt is a's default, given the values of the other axes by name. With calls, the default of
-// steps is 1.
-func (a Axis) DefaultAt(axes map[string]string) string {
-	if calls := axes["calls"]; a.Name == "steps" && calls != "" && calls != "none" && calls != "0" {
-		return "1"
-	}
-	return a.Default
-}
-
-// AxisNames lists the names of Axes.
-func AxisNames() []string {
-	var names []string
-	for _, a := range Axes() {
-		names = append(names, a.Name)
-	}
-	return names
+	return a.Values()
 }
 
 // axisNamed finds an axis by its name.
-func axisNamed(name string) (Axis, error) {
-	axes := Axes()
-	if i := slices.IndexFunc(axes, func(a Axis) bool { return a.Name == name }); i >= 0 {
-		return axes[i], nil
+func axisNamed(name string) (axis.Axis, error) {
+	if a, ok := axis.Named(name); ok {
+		return a, nil
 	}
-	return Axis{}, Unknown("axis", name, AxisNames())
+	return axis.Axis{}, Unknown("axis", name, axis.Names())
 }
 
-// A value is one value of an axis.
-type value struct {
-	size int
-	word string
-}
-
-// parse reads values of a and keeps duplicates.
-func (a Axis) parse(text string, v Vocabulary) ([]value, error) {
-	var list []value
-	if !a.Words {
+// parse reads values of a, as axis.Axis.Value returns them, and keeps duplicates.
+func parse(a axis.Axis, text string, v Vocabulary) ([]any, error) {
+	var list []any
+	if a.Sized() {
 		numbers := text
-		if a.Name == "resets" {
+		if a.Percent {
 			numbers = strings.ReplaceAll(text, "%", "")
 		}
 		sizes, err := ParseValues(numbers, a.Zero)
-		if err != nil && a.Name == "resets" {
+		if err != nil && a.Percent {
 			return nil, fmt.Errorf("%q has no percentages: write whole ones such as 3%%, a list such as 1%%,10%%, or %s", text, a.Zero)
 		}
 		if err != nil {
 			return nil, err
 		}
 		for _, n := range sizes.List() {
-			list = append(list, value{size: n})
+			list = append(list, n)
 		}
 		return list, nil
 	}
-	words := a.vocabulary(v)
+	words := v.of(a)
 	for word := range strings.SplitSeq(text, ",") {
 		word = strings.TrimSpace(word)
 		if word == "all" && words != nil {
 			for _, w := range words {
-				list = append(list, value{word: w})
+				list = append(list, w)
 			}
 			continue
 		}
-		word, err := a.read(word, words, v)
+		word, err := read(a, word, v)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, value{word: word})
+		list = append(list, word)
 	}
 	return list, nil
 }
 
 // read turns a word of a into its form in a point.
-func (a Axis) read(word string, words []string, v Vocabulary) (string, error) {
+func read(a axis.Axis, word string, v Vocabulary) (string, error) {
 	switch {
-	case a.Name != "lengths":
-		return word, known(a.Name, word, words)
+	case !a.Open:
+		return word, known(a.Name, word, v.of(a))
 	case word == "":
 		return "", errors.New("lengths are empty: write full, uniform:50% or a file's name")
 	case v.Lengths == nil:
@@ -147,90 +107,26 @@ func (a Axis) read(word string, words []string, v Vocabulary) (string, error) {
 	return v.Lengths(word)
 }
 
-// vocabulary lists the words of a; nil: any word.
-func (a Axis) vocabulary(v Vocabulary) []string {
-	switch a.Name {
-	case "cell":
-		return v.Cells
-	case "pass":
-		return v.Passes
-	case "precision":
-		return v.Precisions
-	case "direction":
-		return v.Directions
-	case "lengths":
-		return nil
-	}
-	return []string{"false", "true"}
-}
+// maxName is the length of the longest label or name that fits into tables and figures.
+const maxName = 64
 
-// set assigns val to p's field of the axis called name.
-func set(p *record.Point, name string, val value) {
-	switch name {
-	case "cell":
-		p.Cell = val.word
-	case "pass":
-		p.Pass = val.word
-	case "precision":
-		p.Precision = val.word
-	case "onehot":
-		p.OneHot = val.word == "true"
-	case "direction":
-		p.Direction = record.DirectionOf(val.word)
-	case "lengths":
-		p.Lengths = record.SequenceLengthsOf(val.word)
-	case "layers":
-		p.Layers = val.size
-	case "input":
-		p.Input = val.size
-	case "output":
-		p.Output = val.size
-	case "hidden":
-		p.Hidden = val.size
-	case "batch":
-		p.Batch = val.size
-	case "steps":
-		p.Steps = val.size
-	case "history":
-		p.History = val.size
-	case "calls":
-		p.Calls = val.size
-	case "symbols":
-		p.Symbols = val.size
-	case "embedding":
-		p.Embedding = val.size
-	case "groups":
-		p.Groups = val.size
-	case "heads":
-		p.Heads = val.size
-	case "projection":
-		p.Projection = val.size
-	case "resets":
-		p.Resets = val.size
-	case "weighted":
-		p.Weighted = val.word == "true"
-	case "streams":
-		p.Streams = val.size
+// known returns an error if word is not among words. If words is nil, any plain name is right.
+func known(kind, word string, words []string) error {
+	if words != nil {
+		if slices.Contains(words, word) {
+			return nil
+		}
+		return nearest.Unknown(kind, word, words)
 	}
-}
-
-// word returns the word of p on an axis of words.
-func word(p record.Point, name string) string {
-	switch name {
-	case "cell":
-		return p.Cell
-	case "pass":
-		return p.Pass
-	case "precision":
-		return p.Precision
-	case "direction":
-		return p.Direction.String()
-	case "lengths":
-		return p.Lengths.String()
-	case "weighted":
-		return fmt.Sprint(p.Weighted)
+	if n := len(word); n > maxName {
+		return fmt.Errorf("the name of a %s has %d characters: use at most %d: %s…", kind, n, maxName, word[:20])
 	}
-	return fmt.Sprint(p.OneHot)
+	if word == "" || strings.ContainsFunc(word, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
+	}) {
+		return fmt.Errorf("%q is not a name of a %s: use letters, digits and hyphens", word, kind)
+	}
+	return nil
 }
 
 // CheckAxis returns an error if text is wrong for the axis called name. Without a vocabulary it
@@ -240,7 +136,7 @@ func CheckAxis(name, text string) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.parse(text, Vocabulary{})
+	_, err = parse(a, text, Vocabulary{})
 	return err
 }
 
@@ -255,7 +151,7 @@ func ParsePoint(text string) (map[string]string, error) {
 			return nil, fmt.Errorf("%q is not an axis with a value: write a point such as H=1024,B=32,T=100 or hidden=1024,batch=32,steps=100", part)
 		}
 		name := key
-		for _, a := range Axes() {
+		for _, a := range axis.All() {
 			if a.Letter != "" && strings.EqualFold(key, a.Letter) {
 				name = a.Name
 			}
@@ -267,11 +163,11 @@ func ParsePoint(text string) (map[string]string, error) {
 		if _, twice := point[name]; twice {
 			return nil, fmt.Errorf("%q sets %s twice", text, name)
 		}
-		list, err := a.parse(val, Vocabulary{})
+		list, err := parse(a, val, Vocabulary{})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
-		if len(list) != 1 || !a.Words && strings.Contains(val, ":") {
+		if len(list) != 1 || a.Sized() && strings.Contains(val, ":") {
 			return nil, fmt.Errorf("%s has %d values in a point: write one, or use --%s", key, len(list), name)
 		}
 		point[name] = val

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rnnbench/record"
+	"rnnbench/rnn/axis"
 )
 
 // A Condition is one comparison, such as hidden<=2048 or impl!=naive.
@@ -55,17 +56,17 @@ func ParseCondition(text string) (Condition, error) {
 	} else if !slices.Contains(derived(), c.key) {
 		a, err := axisNamed(c.key)
 		if err != nil {
-			return Condition{}, Unknown("key", c.key, slices.Concat(AxisNames(), []string{"impl"}, derived()))
+			return Condition{}, Unknown("key", c.key, slices.Concat(axis.Names(), []string{"impl"}, derived()))
 		}
 		switch {
-		case a.Words:
-			word, err := a.read(rest, a.vocabulary(Vocabulary{}), Vocabulary{})
+		case !a.Sized():
+			word, err := read(a, rest, Vocabulary{})
 			if err != nil {
 				return Condition{}, err
 			}
 			c.word = word
 		case a.Zero != "" && rest == a.Zero:
-			if a.Name == "input" {
+			if a.Least > 0 {
 				return Condition{}, fmt.Errorf("%q compares a size with a word: write a number", text)
 			}
 			return c, nil // 0
@@ -126,7 +127,8 @@ func (c Condition) holds(p record.Point, s Spec, v Vocabulary) (bool, error) {
 		return (s.Label == c.word || err == nil && s.isA(o)) == (c.op == "="), nil
 	}
 	if c.word != "" {
-		return (word(p, c.key) == c.word) == (c.op == "="), nil
+		a, _ := axis.Named(c.key) // ParseCondition checked it
+		return (a.Value(&p) == c.word) == (c.op == "="), nil
 	}
 	var x float64
 	if n, ok := p.Axis(c.key); ok {

@@ -12,7 +12,15 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/internal/nearest"
 	"rnnbench/record"
+	"rnnbench/rnn/axis"
+)
+
+// Nearest and Unknown are those of package nearest.
+var (
+	Nearest = nearest.Word
+	Unknown = nearest.Unknown
 )
 
 // A Request is a grid in the words of flags and files.
@@ -47,7 +55,7 @@ type block []dimension
 // A dimension is one axis, or several in lock-step.
 type dimension struct {
 	axes []string
-	rows [][]value
+	rows [][]any
 }
 
 // New parses a request.
@@ -159,13 +167,13 @@ func (g *Grid) add(r Request, axes map[string]string, origin string, zipped map[
 	if axes == nil {
 		axes = r.Axes
 	}
-	list := map[string][]value{}
-	for _, a := range Axes() {
+	list := map[string][]any{}
+	for _, a := range axis.All() {
 		text, given := axes[a.Name]
 		if !given {
 			text = a.DefaultAt(axes)
 		}
-		vals, err := a.parse(text, g.words)
+		vals, err := parse(a, text, g.words)
 		if err != nil {
 			return fmt.Errorf("%s--%s: %w", origin, a.Name, err)
 		}
@@ -173,7 +181,7 @@ func (g *Grid) add(r Request, axes map[string]string, origin string, zipped map[
 	}
 	var b block
 	done := map[string]bool{}
-	for _, a := range Axes() {
+	for _, a := range axis.All() {
 		if done[a.Name] {
 			continue
 		}
@@ -186,7 +194,7 @@ func (g *Grid) add(r Request, axes map[string]string, origin string, zipped map[
 			}
 		} else {
 			for _, v := range unique(list[a.Name]) {
-				d.rows = append(d.rows, []value{v})
+				d.rows = append(d.rows, []any{v})
 			}
 		}
 		for _, name := range d.axes {
@@ -221,12 +229,10 @@ func parseConditions(flag string, texts []string, v Vocabulary, specs []Spec) ([
 		}
 		words := []string(nil)
 		switch c.key {
-		case "cell", "pass", "precision":
-			a, err := axisNamed(c.key)
-			if err != nil {
-				return nil, err
+		default:
+			if a, ok := axis.Named(c.key); ok && !a.Sized() && !a.Open {
+				words = v.of(a)
 			}
-			words = a.vocabulary(v)
 		case "impl":
 			if words = v.Impls; words != nil && !strings.Contains(c.word, ":") {
 				words = slices.Clone(words)
@@ -312,6 +318,10 @@ func (g *Grid) filters() string {
 
 // shapes lists the points before conditions apply.
 func (g *Grid) shapes() []record.Point {
+	axes := map[string]axis.Axis{}
+	for _, a := range axis.All() {
+		axes[a.Name] = a
+	}
 	var list []record.Point
 	for _, b := range g.blocks {
 		total := 1
@@ -325,7 +335,7 @@ func (g *Grid) shapes() []record.Point {
 				row := d.rows[rest%len(d.rows)]
 				rest /= len(d.rows)
 				for j, name := range d.axes {
-					set(&p, name, row[j])
+					axes[name].Set(&p, row[j])
 				}
 			}
 			if p.Input == 0 {

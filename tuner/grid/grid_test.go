@@ -13,10 +13,13 @@ import (
 
 func words() Vocabulary {
 	return Vocabulary{
-		Cells:      []string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole", "lstm-c", "mingru", "rg-lru", "slstm"},
-		Passes:     []string{"forward", "train"},
-		Precisions: []string{"fp32", "tf32", "bf16", "fp16"},
-		Impls:      []string{"naive", "cudnnstyle", "persistent", "scan", "scc"},
+		Words: map[string][]string{
+			"cell":      {"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole", "lstm-c", "mingru", "rg-lru", "slstm"},
+			"pass":      {"forward", "train"},
+			"precision": {"fp32", "tf32", "bf16", "fp16"},
+			"direction": {"forward", "reverse", "both", "alternate"},
+		},
+		Impls: []string{"naive", "cudnnstyle", "persistent", "scan", "scc"},
 		Derive: func(p record.Point, s Spec, key string) (float64, error) {
 			switch key {
 			case "flops":
@@ -146,6 +149,7 @@ func mistakenRequests() []mistake {
 		{Request{Where: []string{"hiden<4"}}, `unknown key "hiden": did you mean hidden?`},
 		{Request{Where: []string{"cell<lstm"}}, "orders words"},
 		{Request{Where: []string{"cell=lstn"}}, "did you mean lstm?"},
+		{Request{Where: []string{"direction=bothh"}}, "did you mean both?"},
 		{Request{Where: []string{"impl=naiv"}}, "did you mean naive?"},
 		{Request{Where: []string{"impl=zzzzzz"}, Impl: []string{"naive,own=scan"}}, "choose among naive, cudnnstyle, persistent, scan, scc, own"},
 		{Request{Where: []string{"mem<=lots"}}, "is not a number"},

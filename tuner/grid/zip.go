@@ -42,17 +42,17 @@ func (z Zip) check() error {
 }
 
 // zip makes a dimension in which axes vary in lock-step. given and list are the axes' texts and values.
-func (g *Grid) zip(z Zip, given map[string]string, list map[string][]value) (dimension, error) {
+func (g *Grid) zip(z Zip, given map[string]string, list map[string][]any) (dimension, error) {
 	d := dimension{axes: z.Axes}
 	if z.Rows != nil {
 		for _, texts := range z.Rows {
-			row := make([]value, len(z.Axes))
+			row := make([]any, len(z.Axes))
 			for i, text := range texts {
 				a, err := axisNamed(z.Axes[i])
 				if err != nil {
 					return d, err
 				}
-				vals, err := a.parse(text, g.words)
+				vals, err := parse(a, text, g.words)
 				if err != nil {
 					return d, fmt.Errorf("--zip: %s: %w", a.Name, err)
 				}
@@ -75,7 +75,7 @@ func (g *Grid) zip(z Zip, given map[string]string, list map[string][]value) (dim
 		}
 	}
 	for i := range n {
-		row := make([]value, len(z.Axes))
+		row := make([]any, len(z.Axes))
 		for j, name := range z.Axes {
 			row[j] = list[name][i]
 		}

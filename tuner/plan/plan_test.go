@@ -11,7 +11,6 @@ import (
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
 	"rnnbench/record"
-	"rnnbench/rnn"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -23,7 +22,7 @@ func target() Target {
 	return Target{
 		Device: device.Info{Name: "cpu", Precision: []string{"fp32"}},
 		Vocabulary: grid.Vocabulary{
-			Cells: []string{"lstm", "gilr"}, Passes: rnn.Passes(), Precisions: rnn.Precisions(),
+			Words: grid.Words([]string{"lstm", "gilr"}),
 			Impls: []string{"naive", "cudnnstyle", "scan", "open"}, All: []string{"naive", "cudnnstyle", "scan"},
 		},
 		Decide: func(p record.Point, s grid.Spec) (grid.Spec, error) {

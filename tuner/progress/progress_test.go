@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rnnbench/record"
+	"rnnbench/rnn/axis"
 	"rnnbench/tuner"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/plan"
@@ -92,7 +93,7 @@ func TestTerminal(t *testing.T) {
 // they do not flood a log.
 func TestLongLengths(t *testing.T) {
 	p := at(8)
-	p.Lengths = record.SequenceLengths(strings.Repeat("17+3+", 1000) + "9")
+	p.Lengths = axis.SequenceLengths(strings.Repeat("17+3+", 1000) + "9")
 	e := done(8, "naive", record.OK)
 	e.Point, e.Record.Point = p, p
 	for _, width := range []int{60, 80, 200} {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"rnnbench/internal/tomlfile"
 	"rnnbench/record"
 	"rnnbench/record/files"
+	"rnnbench/rnn/axis"
 )
 
 // File is the name of the book in a user's configuration folder.
@@ -37,40 +39,23 @@ func Path(flag string) (string, error) {
 	return filepath.Join(dir, "rnnbench", File), nil
 }
 
-// document is the file.
-type document struct {
-	Schema string  `toml:"schema"`
-	Entry  []entry `toml:"entry"`
+// entry is an Entry in the form of the file. In the file the axes stand between place and finding, each
+// under its name.
+type entry struct {
+	place
+	record.Point
+	finding
 }
 
-// entry is an Entry in the form of the file.
-type entry struct {
-	Device    string `toml:"device"`
-	Cache     string `toml:"cache"`
-	Cell      string `toml:"cell"`
-	Pass      string `toml:"pass"`
-	Precision string `toml:"precision"`
-	Hidden    int    `toml:"hidden"`
-	Input     int    `toml:"input"`
-	Batch     int    `toml:"batch"`
-	Steps     int    `toml:"steps"`
-	Layers    int    `toml:"layers"`
-	Streams   int    `toml:"streams"`
-	Output    int    `toml:"output"`
-	OneHot    bool   `toml:"onehot"`
-	History   int    `toml:"history"`
-	Calls     int    `toml:"calls,omitempty"`
-	Symbols   int    `toml:"symbols,omitempty"`
-	Embedding int    `toml:"embedding,omitempty"`
-	Groups    int    `toml:"groups,omitempty"`
-	Heads     int    `toml:"heads,omitempty"`
-	Weighted  bool   `toml:"weighted,omitempty"`
-	Direction string `toml:"direction,omitempty"`
-	Lengths   string `toml:"lengths,omitempty"`
+// place says where an entry holds.
+type place struct {
+	Device string `toml:"device"`
+	Cache  string `toml:"cache"`
+}
 
-	Projection int    `toml:"projection,omitempty"`
-	Resets     int    `toml:"resets,omitempty"`
-	Objective  string `toml:"objective,omitempty"`
+// finding is what tuning found.
+type finding struct {
+	Objective string `toml:"objective,omitempty"`
 
 	Impl     string         `toml:"impl"`
 	Knobs    map[string]int `toml:"knobs,inline"`
@@ -89,46 +74,51 @@ type entry struct {
 	Time      time.Time         `toml:"time"`
 }
 
-func toFile(e Entry) entry {
-	p := e.Point
-	return entry{
-		Device: e.Device, Cache: e.Cache, Cell: p.Cell, Pass: p.Pass, Precision: p.Precision, Hidden: p.Hidden, Input: p.Input, Batch: p.Batch,
-		Steps: p.Steps, Layers: p.Layers, Streams: p.Streams, Output: p.Output, OneHot: p.OneHot, History: p.History,
-		Calls: p.Calls, Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Projection: p.Projection, Resets: p.Resets, Weighted: p.Weighted, Direction: string(p.Direction), Lengths: string(p.Lengths), Objective: e.Objective,
-		Impl: e.Impl, Knobs: e.Knobs, Seconds: e.Seconds, Joules: e.Joules, RunnerUp: e.RunnerUp, Lead: e.Lead, Tried: e.Tried, Complete: e.Complete, Unsure: e.Unsure, By: e.By,
-		Tool: e.Tool, Libraries: e.Libraries, Run: e.Run, Time: e.Time.UTC(),
+// text writes e as a table of the file.
+func (e Entry) text() ([]byte, error) {
+	parts := []any{place{e.Device, e.Cache}}
+	for _, a := range axis.Keys() {
+		if v := a.Field(&e.Point); a.First || !reflect.ValueOf(v).IsZero() {
+			parts = append(parts, map[string]any{a.Name: v})
+		}
 	}
+	parts = append(parts, finding{
+		Objective: e.Objective, Impl: e.Impl, Knobs: e.Knobs, Seconds: e.Seconds, Joules: e.Joules, RunnerUp: e.RunnerUp, Lead: e.Lead, Tried: e.Tried, Complete: e.Complete, Unsure: e.Unsure, By: e.By,
+		Tool: e.Tool, Libraries: e.Libraries, Run: e.Run, Time: e.Time.UTC(),
+	})
+	text := []byte("\n[[entry]]\n")
+	for _, p := range parts {
+		lines, err := toml.Marshal(p)
+		if err != nil {
+			return nil, err
+		}
+		text = append(text, lines...)
+	}
+	return text, nil
 }
 
 func fromFile(f entry) Entry {
 	return Entry{
-		Device: f.Device, Cache: f.Cache,
-		Point: record.Point{
-			Cell: f.Cell, Pass: f.Pass, Precision: f.Precision, Hidden: f.Hidden, Input: f.Input, Batch: f.Batch, Steps: f.Steps,
-			Layers: f.Layers, Streams: f.Streams, Output: f.Output, OneHot: f.OneHot, History: f.History,
-			Calls: f.Calls, Symbols: f.Symbols, Embedding: f.Embedding, Groups: f.Groups, Heads: f.Heads, Projection: f.Projection, Resets: f.Resets, Weighted: f.Weighted, Direction: record.DirectionOf(f.Direction), Lengths: record.SequenceLengthsOf(f.Lengths),
-		},
+		Device: f.Device, Cache: f.Cache, Point: f.Point,
 		Objective: f.Objective, Impl: f.Impl, Knobs: f.Knobs, Seconds: f.Seconds, Joules: f.Joules, RunnerUp: f.RunnerUp, Lead: f.Lead, Tried: f.Tried, Complete: f.Complete, Unsure: f.Unsure, By: f.By,
 		Tool: f.Tool, Libraries: f.Libraries, Run: f.Run, Time: f.Time.UTC(),
 	}
 }
 
-// check returns an error for an invalid entry.
+// check returns an error for an invalid entry. It puts the words of the point in the form that they
+// have in memory.
 func (f *entry) check() error {
-	if err := new(record.Direction).UnmarshalText([]byte(f.Direction)); err != nil {
-		return err
-	}
-	if err := new(record.SequenceLengths).UnmarshalText([]byte(record.SequenceLengthsOf(f.Lengths).String())); err != nil {
+	if err := f.Normalise(); err != nil {
 		return err
 	}
 	switch {
 	case f.Device == "":
 		return errors.New("device is missing")
-	case f.Cell == "" || f.Pass == "" || f.Precision == "":
+	case !f.Worded():
 		return errors.New("cell, pass or precision is missing")
 	case f.Cache != "hot" && f.Cache != "cold":
 		return fmt.Errorf("cache is %q: write hot or cold", f.Cache)
-	case min(f.Hidden, f.Input, f.Batch, f.Steps, f.Layers) < 1 || min(f.Streams, f.Output, f.History, f.Calls, f.Symbols, f.Embedding, f.Groups, f.Heads, f.Projection, f.Resets) < 0:
+	case !f.InRange():
 		return errors.New("a size is out of range")
 	case f.Impl == "":
 		return errors.New("impl is missing")
@@ -170,7 +160,10 @@ func Parse(data []byte, name string) (*Book, error) {
 	if head.Schema != Schema {
 		return nil, fmt.Errorf("wisdom: %s is not a wisdom file that this version reads: schema is %q, not %q", name, head.Schema, Schema)
 	}
-	var d document
+	var d struct {
+		Schema string  `toml:"schema"`
+		Entry  []entry `toml:"entry"`
+	}
 	if err := tomlfile.Decode(data, &d); err != nil {
 		return nil, fmt.Errorf("wisdom: %s%s", name, explain(err))
 	}
@@ -215,30 +208,43 @@ func (b *Book) Format() ([]byte, error) {
 	slices.SortFunc(sorted, func(x, y Entry) int {
 		return strings.Compare(order(x), order(y))
 	})
-	d := document{Schema: Schema}
+	text, err := toml.Marshal(map[string]string{"schema": Schema})
 	for _, e := range sorted {
-		d.Entry = append(d.Entry, toFile(e))
+		var more []byte
+		if err == nil {
+			more, err = e.text()
+			text = append(text, more...)
+		}
 	}
-	text, err := toml.Marshal(d)
 	if err != nil {
 		return nil, fmt.Errorf("wisdom: %w", err)
 	}
 	return text, nil
 }
 
-// order spells an entry's key so that numbers sort by size.
+// order spells an entry's key so that numbers sort by size. The objective stands between the axes that
+// were there before it and later ones.
 func order(e Entry) string {
-	p := e.Point
 	var key strings.Builder
-	for _, field := range []any{
-		e.Device, e.Cache, p.Cell, p.Pass, p.Precision, p.Hidden, p.Batch, p.Steps, p.Layers, p.Input, p.Streams, p.Output, p.History, p.Calls,
-		p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Weighted, p.Heads, string(p.Direction), string(p.Lengths), e.Objective, p.Projection, p.Resets,
-	} {
-		if n, ok := field.(int); ok {
-			fmt.Fprintf(&key, "%09d,", n)
-		} else {
+	write := func(field any) {
+		switch v := reflect.ValueOf(field); v.Kind() {
+		case reflect.Int:
+			fmt.Fprintf(&key, "%09d,", v.Int())
+		case reflect.String:
+			key.WriteString(v.String() + ",")
+		default:
 			fmt.Fprintf(&key, "%v,", field)
 		}
+	}
+	early, late := axis.Sorted()
+	write(e.Device)
+	write(e.Cache)
+	for _, a := range early {
+		write(a.Field(&e.Point))
+	}
+	write(e.Objective)
+	for _, a := range late {
+		write(a.Field(&e.Point))
 	}
 	return key.String()
 }

@@ -8,11 +8,11 @@ package wisdom
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"rnnbench/record"
+	"rnnbench/rnn/axis"
 )
 
 // Schema names the version of the file.
@@ -139,12 +139,11 @@ func (b *Book) LookupFor(objective, device, cache string, p record.Point) []Matc
 	var list []Match
 	for _, e := range b.Entries {
 		q := e.Point
-		if e.Objective != objective || e.Device != device || e.Cache != cache || q.Cell != p.Cell || q.Pass != p.Pass || q.Precision != p.Precision ||
-			q.OneHot != p.OneHot || (q.Output > 0) != (p.Output > 0) || q.Streams != p.Streams || q.History != p.History || (q.Calls > 0) != (p.Calls > 0) ||
-			(q.Symbols > 0) != (p.Symbols > 0) || q.Groups != p.Groups || q.Heads != p.Heads || q.Projection != p.Projection || q.Weighted != p.Weighted || q.Direction != p.Direction || q.Lengths != p.Lengths || q.Resets != p.Resets {
+		octaves, others := axis.Distance(p, q)
+		if e.Objective != objective || e.Device != device || e.Cache != cache || others > 0 {
 			continue
 		}
-		m := Match{Entry: e, Kind: Nearest, Distance: Distance(p, q)}
+		m := Match{Entry: e, Kind: Nearest, Distance: octaves}
 		if q == p {
 			m.Kind = Exact
 		}
@@ -160,16 +159,3 @@ func (b *Book) LookupFor(objective, device, cache string, p record.Point) []Matc
 	})
 	return list
 }
-
-// Distance is how far two shapes are apart, in octaves: the sum over hidden, batch, steps and layers,
-// plus half the sum over the ratios of inputs and outputs to hidden units, which matter less.
-func Distance(p, q record.Point) float64 {
-	octaves := func(a, b float64) float64 { return math.Abs(math.Log2(a / b)) }
-	d := octaves(float64(p.Hidden), float64(q.Hidden)) + octaves(float64(p.Batch), float64(q.Batch)) +
-		octaves(float64(p.Steps), float64(q.Steps)) + octaves(float64(p.Layers), float64(q.Layers))
-	share := func(a, h int) float64 { return float64(max(a, 1)) / float64(h) }
-	return d + (octaves(share(p.Input, p.Hidden), share(q.Input, q.Hidden))+octaves(share(p.Output, p.Hidden), share(q.Output, q.Hidden))*sign(p.Output))/2
-}
-
-// sign is 1 for a positive number and else 0.
-func sign(n int) float64 { return float64(min(max(n, 0), 1)) }

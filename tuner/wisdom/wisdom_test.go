@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rnnbench/record"
+	"rnnbench/rnn/axis"
 )
 
 func point(hidden, batch int) record.Point {
@@ -69,6 +70,39 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.tmp")); left != nil {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestAxes: a file keeps the value of every axis.
+func TestAxes(t *testing.T) {
+	b := &Book{}
+	for _, a := range axis.All() {
+		p := point(512, 4)
+		switch words := a.Values(); {
+		case a.Sized():
+			a.Set(&p, 3)
+		case words != nil:
+			a.Set(&p, words[len(words)-1])
+		default:
+			a.Set(&p, "gru")
+		}
+		b.Put(fact(p, 1e-3))
+	}
+	if len(b.Entries) != len(axis.All()) {
+		t.Fatalf("%d entries", len(b.Entries))
+	}
+	text, err := b.Format()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Parse(text, "book")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	for _, e := range b.Entries {
+		if found := back.on(&e); found == nil || !reflect.DeepEqual(*found, e) {
+			t.Errorf("%v became %v", e.Point, found)
+		}
 	}
 }
 

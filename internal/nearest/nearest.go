@@ -1,4 +1,5 @@
-package grid
+// Package nearest finds the word that was most likely meant by a misspelt one.
+package nearest
 
 import (
 	"fmt"
@@ -6,9 +7,9 @@ import (
 	"strings"
 )
 
-// Nearest returns the word that was most likely meant by a misspelt one, or by a word that other
+// Word returns the word that was most likely meant by a misspelt one, or by a word that other
 // programs use, or "".
-func Nearest(word string, words []string) string {
+func Word(word string, words []string) string {
 	if w := meaning(word, words); w != "" {
 		return w
 	}
@@ -56,7 +57,7 @@ func distance(a, b string) int {
 // Unknown returns the error for a word that is not among words. It suggests the nearest word, or
 // those that contain it.
 func Unknown(kind, word string, words []string) error {
-	if near := Nearest(word, words); near != "" {
+	if near := Word(word, words); near != "" {
 		return fmt.Errorf("unknown %s %q: did you mean %s?", kind, word, near)
 	}
 	if len(words) == 0 {
@@ -80,26 +81,4 @@ func containing(word string, words []string) []string {
 		}
 	}
 	return list
-}
-
-// maxName is the length of the longest label or name that fits into tables and figures.
-const maxName = 64
-
-// known returns an error if word is not among words. If words is nil, any plain name is right.
-func known(kind, word string, words []string) error {
-	if words != nil {
-		if slices.Contains(words, word) {
-			return nil
-		}
-		return Unknown(kind, word, words)
-	}
-	if n := len(word); n > maxName {
-		return fmt.Errorf("the name of a %s has %d characters: use at most %d: %s…", kind, n, maxName, word[:20])
-	}
-	if word == "" || strings.ContainsFunc(word, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
-	}) {
-		return fmt.Errorf("%q is not a name of a %s: use letters, digits and hyphens", word, kind)
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package record
+package axis
 
 import (
 	"encoding/json"
@@ -26,8 +26,7 @@ func TestDirection(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"direction": "sideways"}`), new(Point)); err == nil || !strings.Contains(err.Error(), "write forward, reverse, both or alternate") {
 		t.Error(err)
 	}
-	a, b, c := Record{Point: old}, Record{Point: forward}, Record{Point: both}
-	if a.Key() != b.Key() || !strings.Contains(c.Key(), " both") {
-		t.Errorf("keys %q, %q and %q", a.Key(), b.Key(), c.Key())
+	if old.String() != forward.String() || !strings.Contains(both.String(), " both") {
+		t.Errorf("%v, %v and %v", old, forward, both)
 	}
 }

@@ -1,4 +1,4 @@
-package record
+package axis
 
 import (
 	"encoding/json"

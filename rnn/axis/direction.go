@@ -1,18 +1,16 @@
-package record
+package axis
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Direction says in which order layers read the steps. In memory "" stands for "forward", the
 // direction of all records from before this axis. Files say "forward".
 type Direction string
 
-// DirectionOf returns the direction called word, unchecked.
-func DirectionOf(word string) Direction {
-	if word == "forward" {
-		return ""
-	}
-	return Direction(word)
-}
+// directions lists the directions by name.
+func directions() []string { return []string{"forward", "reverse", "both", "alternate"} }
 
 func (d Direction) String() string {
 	if d == "" {
@@ -26,12 +24,15 @@ func (d Direction) MarshalText() ([]byte, error) { return []byte(d.String()), ni
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (d *Direction) UnmarshalText(text []byte) error {
-	switch to := DirectionOf(string(text)); to {
-	case "", "reverse", "both", "alternate":
-		*d = to
+	switch word := string(text); {
+	case word == "" || word == "forward":
+		*d = ""
+		return nil
+	case slices.Contains(directions(), word):
+		*d = Direction(word)
 		return nil
 	}
-	return fmt.Errorf("record: %q is not a direction: write forward, reverse, both or alternate", text)
+	return fmt.Errorf("%q is not a direction: write forward, reverse, both or alternate", text)
 }
 
 // Reads counts the layers that read the steps. Layers that run both ways count twice.

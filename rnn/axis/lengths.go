@@ -1,4 +1,4 @@
-package record
+package axis
 
 import (
 	"errors"
@@ -13,14 +13,6 @@ import (
 // or a list such as "2*3+5+9". In memory "" stands for "full": all steps, as in all records from
 // before this axis. Files say "full".
 type SequenceLengths string
-
-// SequenceLengthsOf returns the lengths that word describes, unchecked.
-func SequenceLengthsOf(word string) SequenceLengths {
-	if word == "full" {
-		return ""
-	}
-	return SequenceLengths(word)
-}
 
 func (l SequenceLengths) String() string {
 	if l == "" {
@@ -102,11 +94,13 @@ func (l *SequenceLengths) UnmarshalText(text []byte) error {
 	if strings.ContainsFunc(string(text), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune(":%@*+", r)
 	}) {
-		return fmt.Errorf("record: %.40q are not lengths: write full, uniform:50%% or a list such as 2*3+5+9", text)
+		return fmt.Errorf("%.40q are not lengths: write full, uniform:50%% or a list such as 2*3+5+9", text)
 	}
 	if len(text) == 0 {
-		return errors.New("record: lengths are empty: write full")
+		return errors.New("lengths are empty: write full")
 	}
-	*l = SequenceLengthsOf(string(text))
+	if *l = SequenceLengths(text); *l == "full" {
+		*l = ""
+	}
 	return nil
 }
