@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"rnnbench/internal/exit"
 	"slices"
 	"strings"
 	"testing"
@@ -98,7 +99,7 @@ func candidates(t *testing.T, line string) []string {
 	t.Helper()
 	args := strings.Split(line, " ")
 	o := rnnbenchWith(t.Context(), "", args...)
-	if o.code != exitDone {
+	if o.code != exit.Done {
 		t.Fatalf("%s: exit code %d: %s", line, o.code, o.out)
 	}
 	var words []string

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"regexp"
+	"rnnbench/internal/exit"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ func TestPlurals(t *testing.T) {
 		"sweep --impl naive --shard 1/1 --label part" + one, "show part", "wisdom prune --incomplete --dry-run",
 	} {
 		o := rnnbench(t, line)
-		if o.code == exitUsage {
+		if o.code == exit.Usage {
 			t.Errorf("%s: %s", line, o.errors)
 		}
 		if wrong := wrongPlurals(o.out + o.errors); len(wrong) > 0 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"rnnbench/internal/exit"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,7 +36,7 @@ func TestSignalBeforeWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // the exit code says how it went
-		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(said.String(), "rnnbench: interrupted") {
+		if code := cmd.ProcessState.ExitCode(); code != exit.Interrupted || !strings.Contains(said.String(), "rnnbench: interrupted") {
 			t.Errorf("%v: exit code %d: %q", sig, code, said.String())
 		}
 		if err := f.Close(); err != nil {

@@ -46,7 +46,7 @@ cache = "cold"
 seed = 7
 
 [output]
-dir = "out"
+dir = "elsewhere"
 `
 
 func mustParse(t *testing.T, text string) Layer {
@@ -83,7 +83,7 @@ func layer(t *testing.T, settings ...string) Layer {
 func TestFile(t *testing.T) {
 	c := mustResolve(t, mustParse(t, full))
 	want := Config{
-		Label: "h200-nightly", Devices: []string{"cuda:0", "cpu"}, Dir: "out", Measure: Default(),
+		Label: "h200-nightly", Devices: []string{"cuda:0", "cpu"}, Dir: "elsewhere", Measure: Default(),
 		Grid: grid.Request{
 			Axes: map[string]string{"hidden": "256:4096:x2", "batch": "1,4,16", "steps": "50", "streams": "auto,2", "onehot": "false,true",
 				"cell": "rnn-tanh,lstm", "pass": "forward", "precision": "fp32", "layers": "1", "history": "none",
