@@ -47,3 +47,29 @@ func labelled(label, dir string) string {
 	}
 	return latest
 }
+
+// FindSides splits lists of runs, A1,A2 or label=A1,A2. Runs with equal numbers in side form one
+// side: the runs of one list, or of one label.
+func FindSides(args []string, dir string) (runs []string, side []int) {
+	labelled := map[string]int{}
+	for i, a := range args {
+		label, list, ok := CutLabel(a, dir)
+		parts := []string{list}
+		if !exists(Find(list, dir)) {
+			parts = strings.Split(list, ",")
+		}
+		at := i
+		if first, seen := labelled[label]; ok && seen {
+			at = first
+		} else if ok {
+			labelled[label] = i
+		}
+		for _, part := range parts {
+			if ok {
+				part = label + "=" + part
+			}
+			runs, side = append(runs, part), append(side, at)
+		}
+	}
+	return runs, side
+}

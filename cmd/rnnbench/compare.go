@@ -137,7 +137,7 @@ func compareRuns(ctx context.Context, p *program, cmd *cobra.Command, args []str
 	case len(args) == 1:
 		args = append(args, dir)
 	}
-	args, side := split(args, dir)
+	args, side := record.FindSides(args, dir)
 	sets, err := s.readSets(p, cmd, args)
 	if err != nil {
 		return err
@@ -145,50 +145,11 @@ func compareRuns(ctx context.Context, p *program, cmd *cobra.Command, args []str
 	if i := slices.IndexFunc(sets, func(s record.Set) bool { return len(s.Records) == 0 }); i >= 0 {
 		return exit.With(exit.Changed, fmt.Errorf("no records to compare in %s", args[i]), "")
 	}
-	if run := onBothSides(sets, side); run != "" {
+	if run := compare.OnBothSides(sets, side); run != "" {
 		p.Warn("both sides are run %s: a run compared with itself shows no change", run)
 	}
 	compare.KeepApart(sets, side)
 	return p.compare(sets, *o, listed, bad, v.format)
-}
-
-// onBothSides returns a run that is on two sides; "": there is none.
-func onBothSides(sets []record.Set, side []int) string {
-	of := map[string]int{}
-	for i, s := range sets {
-		first, seen := of[s.Manifest.Run]
-		if seen && first != side[i] && s.Dir != "" {
-			return s.Manifest.Run
-		}
-		of[s.Manifest.Run] = side[i]
-	}
-	return ""
-}
-
-// split splits lists of runs, A1,A2 or label=A1,A2. Runs with equal numbers in side form one
-// side: the runs of one list, or of one label.
-func split(args []string, dir string) (runs []string, side []int) {
-	labelled := map[string]int{}
-	for i, a := range args {
-		label, list, ok := record.CutLabel(a, dir)
-		parts := []string{list}
-		if !exists(record.Find(list, dir)) {
-			parts = strings.Split(list, ",")
-		}
-		at := i
-		if first, seen := labelled[label]; ok && seen {
-			at = first
-		} else if ok {
-			labelled[label] = i
-		}
-		for _, part := range parts {
-			if ok {
-				part = label + "=" + part
-			}
-			runs, side = append(runs, part), append(side, at)
-		}
-	}
-	return runs, side
 }
 
 // compare prints how the sets differ from the first.

@@ -18,7 +18,6 @@ import (
 
 	"rnnbench/cluster"
 	"rnnbench/internal/exit"
-	"rnnbench/record/files"
 	"rnnbench/tuner/bench"
 	"rnnbench/tuner/grid"
 )
@@ -197,7 +196,7 @@ func (f *submitFlags) submit(p *program, cmd *cobra.Command, s *cluster.Submissi
 		return misused(cmd, err)
 	}
 	if f.dryRun {
-		return printTexts(p, texts)
+		return cluster.WriteTexts(p.out, texts)
 	}
 	if err := installed(by); err != nil {
 		return err
@@ -209,7 +208,7 @@ func (f *submitFlags) submit(p *program, cmd *cobra.Command, s *cluster.Submissi
 		return exit.With(exit.Error, err, "set --out DIR to a writable folder")
 	}
 	if f.copy {
-		if err := copyProgram(s.Program); err != nil {
+		if err := cluster.CopyProgram(s.Program, bench.WorkerName); err != nil {
 			return exit.With(exit.Error, err, "")
 		}
 	}
@@ -234,25 +233,6 @@ func start(p *program, s *cluster.Submission, dir string) error {
 	return nil
 }
 
-// printTexts prints the texts that a scheduler would get.
-func printTexts(p *program, texts []cluster.Text) error {
-	for i, t := range texts {
-		if len(texts) > 1 {
-			sep := ""
-			if i > 0 {
-				sep = "\n"
-			}
-			if _, err := fmt.Fprintf(p.out, "%s# ---- %s ----\n", sep, t.Name); err != nil {
-				return err
-			}
-		}
-		if _, err := io.WriteString(p.out, t.Content); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // installed returns an error if the scheduler's command is not installed.
 func installed(by cluster.Scheduler) error {
 	if _, err := exec.LookPath(by.Command()); err != nil {
@@ -265,42 +245,6 @@ func installed(by cluster.Scheduler) error {
 func runner(p *program) cluster.Runner {
 	return func(name string, args ...string) (string, error) {
 		p.log.Debug("run", "command", name, "args", args)
-		cmd := exec.Command(name, args...)
-		var said bytes.Buffer
-		cmd.Stderr = &said
-		out, err := cmd.Output()
-		if err != nil {
-			if s := strings.TrimSpace(said.String()); s != "" {
-				err = errors.New(strings.ReplaceAll(s, "\n", "; "))
-			}
-			return string(out), fmt.Errorf("%s refused: %w", name, err)
-		}
-		return string(out), nil
+		return cluster.Command(name, args...)
 	}
-}
-
-// copyProgram copies this program, and the worker beside it, to the path to.
-func copyProgram(to string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	list := [][2]string{{self, to}}
-	if beside := filepath.Join(filepath.Dir(self), bench.WorkerName); exists(beside) {
-		list = append(list, [2]string{beside, filepath.Join(filepath.Dir(to), bench.WorkerName)})
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-		return err
-	}
-	for _, x := range list {
-		from, err := os.Open(x[0])
-		if err != nil {
-			return err
-		}
-		err = files.Write(x[1], func(w io.Writer) error { _, err := io.Copy(w, from); return err })
-		if err = errors.Join(err, from.Close(), os.Chmod(x[1], 0o755)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -78,7 +78,7 @@ func status(p *program, cmd *cobra.Command, dir string, retry bool, format strin
 	if err != nil {
 		return exit.With(exit.Error, err, "")
 	}
-	if err := statusTable(list, len(s.Groups) > 1).Write(p.out, format, p.style()); err != nil {
+	if err := cluster.Table(list, len(s.Groups) > 1).Write(p.out, format, p.style()); err != nil {
 		return err
 	}
 	count := map[cluster.Phase]int{}
@@ -104,25 +104,4 @@ func status(p *program, cmd *cobra.Command, dir string, retry bool, format strin
 		return exit.With(exit.Failures, fmt.Errorf("%s failed or missing", plural(lacking, "shard")), "rnnbench submit status "+dir+" --retry submits them again")
 	}
 	return nil
-}
-
-// statusTable returns a table with a row for each shard.
-func statusTable(list []cluster.Shard, groups bool) *table.Table {
-	columns := []string{"shard", "state", "records", "nodes", "job", "why"}
-	if groups {
-		columns = append([]string{"group"}, columns...)
-	}
-	t := words(columns...)
-	for _, x := range list {
-		records := "-"
-		if x.Planned > 0 {
-			records = fmt.Sprintf("%d of %d", x.Done, x.Planned)
-		}
-		cells := []string{fmt.Sprintf("%d/%d", x.Shard, x.Count), string(x.Phase), records, strings.Join(x.Nodes, " "), x.Job, x.Why}
-		if groups {
-			cells = append([]string{x.Group}, cells...)
-		}
-		t.Rows = append(t.Rows, row(cells...))
-	}
-	return t
 }
