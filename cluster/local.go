@@ -8,8 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"rnnbench/record/files"
 	"strings"
+
+	"rnnbench/record/files"
 )
 
 // Command is a Runner: it runs a scheduler's command on this machine.

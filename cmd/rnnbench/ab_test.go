@@ -4,9 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"rnnbench/internal/exit"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // beProgram is an environment variable that makes the test binary act as rnnbench, whatever its

@@ -2,9 +2,10 @@ package main
 
 import (
 	"os"
-	"rnnbench/internal/exit"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // TestCalls: calls are measured, shown, drawn, reported, explained, compared and resumed.

@@ -4,13 +4,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"rnnbench/internal/exit"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"rnnbench/internal/exit"
 )
 
 // TestBash completes words in a real bash, which compares candidates by itself. A comma is not the

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"rnnbench/internal/exit"
-	"rnnbench/tuner/bench"
-	"rnnbench/tuner/config"
 	"runtime"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
+	"rnnbench/tuner/bench"
+	"rnnbench/tuner/config"
 )
 
 func TestUsageErrors(t *testing.T) {

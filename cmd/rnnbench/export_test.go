@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"rnnbench/internal/exit"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 func TestLookInside(t *testing.T) {

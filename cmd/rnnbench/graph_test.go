@@ -6,8 +6,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"rnnbench/internal/exit"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 func TestGraph(t *testing.T) {

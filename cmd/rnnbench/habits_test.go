@@ -2,9 +2,10 @@ package main
 
 import (
 	"os"
-	"rnnbench/internal/exit"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // TestBareResume: --resume without a value resumes the latest run, whatever the command.

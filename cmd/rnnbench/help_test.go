@@ -2,12 +2,13 @@ package main
 
 import (
 	"bytes"
-	"rnnbench/internal/exit"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"rnnbench/internal/exit"
 )
 
 // commands returns the commands that are not hidden.

@@ -2,10 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"rnnbench/internal/exit"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"rnnbench/internal/exit"
 )
 
 func TestManage(t *testing.T) {

@@ -6,10 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"rnnbench/internal/exit"
 	"slices"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // shown lists the commands that a page shows, in blocks of code and in its text.

@@ -2,8 +2,9 @@ package main
 
 import (
 	"path/filepath"
-	"rnnbench/internal/exit"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // TestPlotNothing: a figure without a single value is refused.

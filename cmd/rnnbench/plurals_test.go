@@ -3,10 +3,11 @@ package main
 import (
 	"os"
 	"regexp"
-	"rnnbench/internal/exit"
 	"slices"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 var (

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"rnnbench/internal/exit"
-	"rnnbench/tuner/config"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
+	"rnnbench/tuner/config"
 )
 
 func TestReport(t *testing.T) {

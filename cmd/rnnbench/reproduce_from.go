@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+
 	"rnnbench/experiments"
 	"rnnbench/internal/exit"
 	"rnnbench/record"

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"rnnbench/internal/exit"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // TestLacking: where the shell's limits would make Go's runtime dump its threads, the program says so

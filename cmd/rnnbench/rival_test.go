@@ -6,10 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"rnnbench/internal/exit"
 	"runtime"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // exampleRival builds the rival of docs/rivals.md. It writes a file that names it, and a file

@@ -7,10 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"rnnbench/internal/exit"
 	"strings"
 	"syscall"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // TestSignalBeforeWork: a signal that comes while nothing is measured yet ends the program with a

@@ -5,9 +5,10 @@ package main
 import (
 	"fmt"
 	"os"
-	"rnnbench/internal/exit"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // TestSlurmTrains submits a training to the Slurm of scripts/slurm-test and ends one of its jobs

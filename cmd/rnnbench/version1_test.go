@@ -3,9 +3,10 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"rnnbench/internal/exit"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // TestResumeVersion1: a run with records of schema version 1 can be shown and compared, but not

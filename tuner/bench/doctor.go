@@ -4,6 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"time"
+
 	"rnnbench/device"
 	"rnnbench/model"
 	"rnnbench/plots/quantity"
@@ -12,9 +16,6 @@ import (
 	"rnnbench/record/files"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/probe"
-	"slices"
-	"strings"
-	"time"
 )
 
 // Diagnose measures the machine and its noise. It saves the machine for the floors of later records.

@@ -3,11 +3,12 @@ package bench
 import (
 	"bytes"
 	"fmt"
+	"strings"
+	"testing"
+
 	"rnnbench/device"
 	"rnnbench/model"
 	"rnnbench/record"
-	"strings"
-	"testing"
 )
 
 // TestCrowded warns of more threads than processors, and of no others.

@@ -1,12 +1,13 @@
 package bench
 
 import (
+	"strings"
+	"testing"
+
 	"rnnbench/model"
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/tuner"
-	"strings"
-	"testing"
 )
 
 // TestPredict explains where weights stay and what a step takes.

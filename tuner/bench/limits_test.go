@@ -2,10 +2,11 @@ package bench
 
 import (
 	"os"
+	"testing"
+
 	"rnnbench/device"
 	"rnnbench/model"
 	"rnnbench/record"
-	"testing"
 )
 
 // benches makes a folder for what is measured of machines, and returns a function for benches of two threads.

@@ -6,6 +6,10 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
 	"rnnbench/device"
 	"rnnbench/impl"
 	"rnnbench/rnn"
@@ -13,9 +17,6 @@ import (
 	"rnnbench/train"
 	"rnnbench/train/data"
 	"rnnbench/tuner/config"
-	"runtime"
-	"strings"
-	"testing"
 )
 
 // TestMain makes the test binary the worker that replicas start.

@@ -3,6 +3,8 @@ package job
 import (
 	"context"
 	"fmt"
+	"slices"
+
 	"rnnbench/internal/exit"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
@@ -14,7 +16,6 @@ import (
 	"rnnbench/tuner/regret"
 	"rnnbench/tuner/tuning"
 	"rnnbench/tuner/wisdom"
-	"slices"
 )
 
 // A Recorded searches among recorded runs instead of measuring.

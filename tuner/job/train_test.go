@@ -1,8 +1,9 @@
 package job
 
 import (
-	"rnnbench/record"
 	"testing"
+
+	"rnnbench/record"
 )
 
 // TestLine: a line of progress names its network, unless it is the only one.
