@@ -255,7 +255,7 @@ func TestTuneCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := strings.Replace(tinyTune, "-H 8", "-H 8,16", 1) + " --check"
+	line := strings.Replace(tinyTune, "-H 8", "-H 8,16", 1) + " --check --threads 1"
 	o := rnnbench(t, line)
 	o.want(t, exit.Done, []string{"fastest of all", "tuned is slower by", "in turns over", "tuning took"}, []string{"2 of 2 points tuned"})
 	if strings.Contains(o.errors, "wisdom saved") {
