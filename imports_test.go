@@ -69,6 +69,8 @@ var rooms = map[string][][]string{
 		{"tuner/plan", "tuner/regret", "tuner/filter", "tuner/probe", "tuner/network", "tuner/explain", "tuner/auto"},
 		{"tuner/tuning"},
 		{"tuner/progress"},
+		{"tuner/bench"},
+		{"tuner/job"},
 	},
 }
 

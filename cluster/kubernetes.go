@@ -281,3 +281,39 @@ func indexes(text string) []int {
 	}
 	return list
 }
+
+// Check checks the options against submission s, and names the claim that Storage creates.
+func (k *Kubernetes) Check(s *Submission) error {
+	switch {
+	case k.Image == "":
+		return errors.New("the container image is missing: add --image IMAGE, which must hold rnnbench")
+	case k.Claim == "" && k.Storage == "":
+		return errors.New("a volume for the results is missing: add --claim NAME for an existing one, or --storage SIZE to create one")
+	case k.Claim == "":
+		k.Claim = s.Name
+	}
+	for _, x := range [][2]string{{"image", k.Image}, {"namespace", k.Namespace}, {"claim", k.Claim}, {"storage", k.Storage}, {"program", s.Program}} {
+		if err := CheckWord(x[0], x[1]); err != nil {
+			return err
+		}
+	}
+	for _, w := range k.Limits {
+		if err := CheckPair("limit", w, "nvidia.com/gpu=1"); err != nil {
+			return err
+		}
+	}
+	for _, w := range k.Selectors {
+		if err := CheckPair("node-selector", w, "disk=ssd"); err != nil {
+			return err
+		}
+	}
+	for _, g := range s.Groups {
+		if g.Request == "" {
+			continue
+		}
+		if err := CheckPair("group", g.Request, fmt.Sprintf("%s=%d:nvidia.com/gpu.product=H100", g.Name, g.Shards)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

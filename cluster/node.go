@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,4 +92,20 @@ func (n Node) write(dir, path string) error {
 		return os.Rename(f.Name(), path) // for a file system without links
 	}
 	return err
+}
+
+// ThisNode returns this machine's name, as its scheduler gives it. With hide, or without a name, it
+// returns a hash that only tells machines apart.
+func ThisNode(hide bool) string {
+	name := os.Getenv("SLURMD_NODENAME")
+	if name == "" && os.Getenv("JOB_COMPLETION_INDEX") != "" {
+		name = os.Getenv("NODE_NAME")
+	}
+	if name == "" {
+		name, _ = os.Hostname() // "": the machine has no name
+	}
+	if hide || name == "" {
+		return fmt.Sprintf("node-%x", sha256.Sum256([]byte("rnnbench "+name)))[:len("node-")+6]
+	}
+	return name
 }

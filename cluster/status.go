@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/record/merge"
 )
@@ -149,4 +151,32 @@ func (s *Submission) Again(list []Shard) bool {
 	}
 	s.Rounds = append(s.Rounds, Round{Jobs: jobs})
 	return true
+}
+
+// Table returns a table with a row for each shard.
+func Table(list []Shard, groups bool) *table.Table {
+	columns := []string{"shard", "state", "records", "nodes", "job", "why"}
+	if groups {
+		columns = append([]string{"group"}, columns...)
+	}
+	t := &table.Table{}
+	for _, c := range columns {
+		t.Columns = append(t.Columns, table.Column{Name: c, Key: c})
+	}
+	for _, x := range list {
+		records := "-"
+		if x.Planned > 0 {
+			records = fmt.Sprintf("%d of %d", x.Done, x.Planned)
+		}
+		cells := []string{fmt.Sprintf("%d/%d", x.Shard, x.Count), string(x.Phase), records, strings.Join(x.Nodes, " "), x.Job, x.Why}
+		if groups {
+			cells = append([]string{x.Group}, cells...)
+		}
+		var row []table.Cell
+		for _, c := range cells {
+			row = append(row, table.Text(c))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/device/worker"
+	"rnnbench/internal/exit"
 	"rnnbench/record/turns"
 )
 
@@ -34,10 +35,10 @@ func (f *abFlags) flags(cmd *cobra.Command) {
 func (f *abFlags) check(dash int, args []string) error {
 	const hint = "rnnbench compare --ab OLD NEW -- sweep --preset quick"
 	if dash != 2 || len(args) < 3 || args[2] != "sweep" {
-		return usage(errors.New("compare --ab takes two programs and, after --, the sweep command for both"), hint)
+		return exit.Misuse(errors.New("compare --ab takes two programs and, after --, the sweep command for both"), hint)
 	}
 	if f.Runs < turns.LeastRuns {
-		return usage(fmt.Errorf("--runs %d is too few: estimating the spread between runs takes at least %d runs per program", f.Runs, turns.LeastRuns), hint)
+		return exit.Misuse(fmt.Errorf("--runs %d is too few: estimating the spread between runs takes at least %d runs per program", f.Runs, turns.LeastRuns), hint)
 	}
 	for i, a := range args[:2] {
 		f.Programs[i] = turns.Program{Label: [2]string{"base", "new"}[i], Path: a}
@@ -47,13 +48,13 @@ func (f *abFlags) check(dash int, args []string) error {
 	}
 	labels := []string{f.Programs[0].Label, f.Programs[1].Label}
 	if labels[0] == labels[1] || slices.ContainsFunc(labels, func(l string) bool { return l == "" || strings.ContainsAny(l, `/\,`) || l[0] == '.' }) {
-		return usage(fmt.Errorf("invalid labels %q and %q: labels must differ and be valid folder names", labels[0], labels[1]), hint)
+		return exit.Misuse(fmt.Errorf("invalid labels %q and %q: labels must differ and be valid folder names", labels[0], labels[1]), hint)
 	}
 	f.Command = args[2:]
 	for _, a := range f.Command {
 		name, _, _ := strings.Cut(a, "=")
 		if slices.Contains([]string{"--out", "--label", "--resume", "--dry-run", "--print-config", "--profile", "--help", "-h"}, name) {
-			return usage(fmt.Errorf("the sweep of compare --ab does not take %s: each run is new and has its own folder", name), "put --out before -- to name the folder of all runs")
+			return exit.Misuse(fmt.Errorf("the sweep of compare --ab does not take %s: each run is new and has its own folder", name), "put --out before -- to name the folder of all runs")
 		}
 	}
 	return nil
@@ -62,41 +63,41 @@ func (f *abFlags) check(dash int, args []string) error {
 // run runs both programs and returns the two sides as compare's arguments.
 func (f *abFlags) run(ctx context.Context, p *program, dir string) ([]string, error) {
 	if err := f.Find(); err != nil {
-		return nil, usage(err, "BASE and NEW must be paths of rnnbench programs")
+		return nil, exit.Misuse(err, "BASE and NEW must be paths of rnnbench programs")
 	}
 	if err := f.MakeFolder(dir, p.start); err != nil {
-		return nil, &failure{exitError, err, "set --out DIR or RNNBENCH_RESULTS to a writable folder"}
+		return nil, exit.With(exit.Error, err, "set --out DIR or RNNBENCH_RESULTS to a writable folder")
 	}
-	ctx, stop := interruptible(ctx, p.newProgress(nil, 0))
+	ctx, stop := p.Interruptible(ctx, p.Progress(nil, 0))
 	defer stop()
-	f.Failures, f.Start = exitFailures, worker.StartTied
+	f.Failures, f.Start = exit.Failures, worker.StartTied
 	err := f.Run(ctx, func(t turns.Turn) {
-		p.note("run %d of %d: %s, %s; took %v", t.Run, t.All, t.Label, plural(t.Records, "record"), t.Took.Round(100*time.Millisecond))
+		p.Note("run %d of %d: %s, %s; took %v", t.Run, t.All, t.Label, plural(t.Records, "record"), t.Took.Round(100*time.Millisecond))
 	})
 	if err != nil {
 		return nil, f.stopped(err, ctx.Err() != nil)
 	}
-	p.note("runs in %s; rnnbench compare %s compares them again", f.Dir, strings.Join(f.Sides(), " "))
+	p.Note("runs in %s; rnnbench compare %s compares them again", f.Dir, strings.Join(f.Sides(), " "))
 	return f.Sides(), nil
 }
 
 // stopped wraps the error that ended the runs, and hints at the finished runs.
 func (f *abFlags) stopped(err error, interrupted bool) error {
 	n := len(f.Done[0]) + len(f.Done[1])
-	code := exitError
+	code := exit.Error
 	if interrupted {
-		code, err = exitInterrupted, errors.New("interrupted")
+		code, err = exit.Interrupted, errors.New("interrupted")
 	}
 	var failed *turns.Failure
-	if errors.As(err, &failed) && failed.Exit != nil && (failed.Exit.ExitCode() == exitUsage || failed.Exit.ExitCode() == exitNoDevice) {
+	if errors.As(err, &failed) && failed.Exit != nil && (failed.Exit.ExitCode() == exit.Usage || failed.Exit.ExitCode() == exit.NoDevice) {
 		code = failed.Exit.ExitCode() // both mean the same here
 	}
 	switch {
 	case n == 0:
 		_ = os.Remove(f.Dir) // empty, unless a run was begun
-		return &failure{code, err, ""}
+		return exit.With(code, err, "")
 	case len(f.Done[0]) == 0 || len(f.Done[1]) == 0:
-		return &failure{code, err, fmt.Sprintf("the finished run is saved in %s", f.Dir)}
+		return exit.With(code, err, fmt.Sprintf("the finished run is saved in %s", f.Dir))
 	}
-	return &failure{code, err, fmt.Sprintf("the %d finished runs are saved: rnnbench compare %s", n, strings.Join(f.Sides(), " "))}
+	return exit.With(code, err, fmt.Sprintf("the %d finished runs are saved: rnnbench compare %s", n, strings.Join(f.Sides(), " ")))
 }

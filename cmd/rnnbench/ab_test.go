@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // beProgram is an environment variable that makes the test binary act as rnnbench, whatever its
@@ -20,17 +22,17 @@ func TestTurns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(beProgram, "1")
 	o := rnnbench(t, "compare --ab old="+os.Args[0]+" "+os.Args[0]+" --runs 3 --min-effect 900% --out runs"+abSweep)
-	o.want(t, exitDone, []string{"new against old: ", "Student's t-test"}, []string{"run 6 of 6: ", ", 4 records; took ", "runs in runs"})
+	o.want(t, exit.Done, []string{"new against old: ", "Student's t-test"}, []string{"run 6 of 6: ", ", 4 records; took ", "runs in runs"})
 	_, again, _ := strings.Cut(o.errors, "; rnnbench ")
 	again, _, _ = strings.Cut(again, " compares them again")
-	if o := rnnbench(t, again); o.code != exitDone || !strings.Contains(o.out, "new against old: ") {
+	if o := rnnbench(t, again); o.code != exit.Done || !strings.Contains(o.out, "new against old: ") {
 		t.Errorf("%s: exit code %d: %s", again, o.code, o.errors)
 	}
 	folders, err := filepath.Glob(filepath.Join("runs", "ab-*"))
 	if err != nil || len(folders) != 1 {
 		t.Fatal(folders, err)
 	}
-	rnnbench(t, "show "+folders[0]).want(t, exitError, nil, []string{" has several folders of runs: name a run, or one of ", filepath.Join(folders[0], "old")})
+	rnnbench(t, "show "+folders[0]).want(t, exit.Error, nil, []string{" has several folders of runs: name a run, or one of ", filepath.Join(folders[0], "old")})
 	for _, side := range []string{"old", "new"} {
 		runs, err := filepath.Glob(filepath.Join("runs", "ab-*", side, "2*", "records.jsonl"))
 		if err != nil || len(runs) != 3 {
@@ -52,20 +54,20 @@ func TestTurnsFail(t *testing.T) {
 		code int
 		want string
 	}{
-		{self + " nosuch" + abSweep, exitUsage, "cannot run program new"},
-		{self + " ./text" + abSweep, exitError, "new failed in run 1: "},
-		{self + " " + self + " -- sweep --nosuch", exitUsage, "failed in run 1: sweep has no flag --nosuch"},
-		{self + " -- sweep", exitUsage, "takes two programs and, after --, the sweep"},
-		{self + " " + self + " -- tune", exitUsage, "takes two programs and, after --, the sweep"},
-		{self + " " + self + " --runs 2" + abSweep, exitUsage, "--runs 2 is too few"},
-		{"a=" + self + " a=" + self + abSweep, exitUsage, "labels must differ and be valid folder names"},
-		{self + " " + self + abSweep + " --out x", exitUsage, "does not take --out"},
-		{self + " " + self + abSweep + " --profile", exitUsage, "does not take --profile"},
+		{self + " nosuch" + abSweep, exit.Usage, "cannot run program new"},
+		{self + " ./text" + abSweep, exit.Error, "new failed in run 1: "},
+		{self + " " + self + " -- sweep --nosuch", exit.Usage, "failed in run 1: sweep has no flag --nosuch"},
+		{self + " -- sweep", exit.Usage, "takes two programs and, after --, the sweep"},
+		{self + " " + self + " -- tune", exit.Usage, "takes two programs and, after --, the sweep"},
+		{self + " " + self + " --runs 2" + abSweep, exit.Usage, "--runs 2 is too few"},
+		{"a=" + self + " a=" + self + abSweep, exit.Usage, "labels must differ and be valid folder names"},
+		{self + " " + self + abSweep + " --out x", exit.Usage, "does not take --out"},
+		{self + " " + self + abSweep + " --profile", exit.Usage, "does not take --profile"},
 	} {
 		rnnbench(t, "compare --ab "+c.line).want(t, c.code, nil, []string{c.want})
 	}
 	for _, line := range []string{"compare a b --runs 5", "compare a b" + abSweep} {
-		rnnbench(t, line).want(t, exitUsage, nil, []string{"need --ab"})
+		rnnbench(t, line).want(t, exit.Usage, nil, []string{"need --ab"})
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -73,7 +75,7 @@ func TestTurnsFail(t *testing.T) {
 	stderr := &trigger{word: "run 2 of 14", f: cancel}
 	code := run(ctx, strings.Fields("compare --ab "+self+" "+self+" --out kept"+abSweep), strings.NewReader(""), &strings.Builder{}, stderr)
 	said := stderr.String()
-	if code != exitInterrupted || !strings.Contains(said, "rnnbench: interrupted\nhint: the 2 finished runs are saved: rnnbench compare base=kept/ab-") {
+	if code != exit.Interrupted || !strings.Contains(said, "rnnbench: interrupted\nhint: the 2 finished runs are saved: rnnbench compare base=kept/ab-") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 }

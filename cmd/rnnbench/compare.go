@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/internal/exit"
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/record/compare"
@@ -60,10 +61,10 @@ func compareCommand(p *program) *cobra.Command {
 				return f.check(cmd.ArgsLenAtDash(), args)
 			}
 			if cmd.ArgsLenAtDash() >= 0 || cmd.Flags().Changed("runs") || cmd.Flags().Changed("seed") {
-				return usage(errors.New("--runs, --seed and a command after -- need --ab"), "rnnbench compare --help")
+				return exit.Misuse(errors.New("--runs, --seed and a command after -- need --ab"), "rnnbench compare --help")
 			}
 			if len(args) == 0 {
-				return usage(errors.New("compare needs a base run"), "rnnbench compare --help")
+				return exit.Misuse(errors.New("compare needs a base run"), "rnnbench compare --help")
 			}
 			return nil
 		},
@@ -124,10 +125,10 @@ func compareRuns(ctx context.Context, p *program, cmd *cobra.Command, args []str
 			return misused(cmd, fmt.Errorf("--%s: %w", x.name, err))
 		}
 	}
-	dir, err := s.dir(p)
-	if err != nil {
+	if err := s.resolve(p); err != nil {
 		return misused(cmd, err)
 	}
+	dir := s.Config.Dir
 	switch {
 	case f.on:
 		if args, err = f.run(ctx, p, dir); err != nil {
@@ -136,58 +137,19 @@ func compareRuns(ctx context.Context, p *program, cmd *cobra.Command, args []str
 	case len(args) == 1:
 		args = append(args, dir)
 	}
-	args, side := split(args, dir)
+	args, side := record.FindSides(args, dir)
 	sets, err := s.readSets(p, cmd, args)
 	if err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(sets, func(s record.Set) bool { return len(s.Records) == 0 }); i >= 0 {
-		return &failure{exitChanged, fmt.Errorf("no records to compare in %s", args[i]), ""}
+		return exit.With(exit.Changed, fmt.Errorf("no records to compare in %s", args[i]), "")
 	}
-	if run := onBothSides(sets, side); run != "" {
-		p.warn("both sides are run %s: a run compared with itself shows no change", run)
+	if run := compare.OnBothSides(sets, side); run != "" {
+		p.Warn("both sides are run %s: a run compared with itself shows no change", run)
 	}
 	compare.KeepApart(sets, side)
 	return p.compare(sets, *o, listed, bad, v.format)
-}
-
-// onBothSides returns a run that is on two sides; "": there is none.
-func onBothSides(sets []record.Set, side []int) string {
-	of := map[string]int{}
-	for i, s := range sets {
-		first, seen := of[s.Manifest.Run]
-		if seen && first != side[i] && s.Dir != "" {
-			return s.Manifest.Run
-		}
-		of[s.Manifest.Run] = side[i]
-	}
-	return ""
-}
-
-// split splits lists of runs, A1,A2 or label=A1,A2. Runs with equal numbers in side form one
-// side: the runs of one list, or of one label.
-func split(args []string, dir string) (runs []string, side []int) {
-	labelled := map[string]int{}
-	for i, a := range args {
-		label, list, ok := cutRun(a, dir)
-		parts := []string{list}
-		if !exists(runPath(list, dir)) {
-			parts = strings.Split(list, ",")
-		}
-		at := i
-		if first, seen := labelled[label]; ok && seen {
-			at = first
-		} else if ok {
-			labelled[label] = i
-		}
-		for _, part := range parts {
-			if ok {
-				part = label + "=" + part
-			}
-			runs, side = append(runs, part), append(side, at)
-		}
-	}
-	return runs, side
 }
 
 // compare prints how the sets differ from the first.
@@ -196,15 +158,15 @@ func (p *program) compare(sets []record.Set, o compare.Options, only, bad []comp
 	list, err := compare.Runs(sides[0], sides[1:], o)
 	switch {
 	case errors.Is(err, compare.ErrNothing):
-		return &failure{exitChanged, err, "records must agree in point, technique, knobs, device and measuring mode"}
+		return exit.With(exit.Changed, err, "records must agree in point, technique, knobs, device and measuring mode")
 	case errors.Is(err, compare.ErrDevices):
-		return usage(err, "add --across-devices to compare different devices")
+		return exit.Misuse(err, "add --across-devices to compare different devices")
 	case err != nil:
-		return usage(err, "rnnbench compare --help")
+		return exit.Misuse(err, "rnnbench compare --help")
 	}
 	for _, side := range sides[1:] {
 		for _, d := range table.Differences(sets[0], side.Runs[0]) {
-			p.warn("%s", d)
+			p.Warn("%s", d)
 		}
 	}
 	if err := table.Changes(list, o, only).Write(p.out, format, p.style()); err != nil {
@@ -221,7 +183,7 @@ func (p *program) compare(sets []record.Set, o compare.Options, only, bad []comp
 		}
 	}
 	if found != nil {
-		return &failure{exitChanged, fmt.Errorf("--fail-on: %s", strings.Join(found, ", ")), ""}
+		return exit.With(exit.Changed, fmt.Errorf("--fail-on: %s", strings.Join(found, ", ")), "")
 	}
 	return nil
 }

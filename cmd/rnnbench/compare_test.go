@@ -7,14 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
+	"rnnbench/tuner/config"
 )
 
 // TestCompare compares runs whose records were changed on purpose.
 func TestCompare(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, tiny+" --label first -q").want(t, exitDone, nil, nil)
-	m, recs, _, err := record.Read(usualDir)
+	rnnbench(t, tiny+" --label first -q").want(t, exit.Done, nil, nil)
+	m, recs, _, err := record.Read(config.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +44,8 @@ func TestCompare(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rnnbench(t, "compare out").want(t, exitDone, nil, []string{"warning: both sides are run " + m.Run + ": a run compared with itself shows no change"})
-	rnnbench(t, "compare a=out b="+m.Run+" c=out").want(t, exitDone, nil, []string{"warning: both sides are run"})
+	rnnbench(t, "compare out").want(t, exit.Done, nil, []string{"warning: both sides are run " + m.Run + ": a run compared with itself shows no change"})
+	rnnbench(t, "compare a=out b="+m.Run+" c=out").want(t, exit.Done, nil, []string{"warning: both sides are run"})
 	write("base.jsonl", nil)
 	write("same.jsonl", nil)
 	write("slow.jsonl", func(i int, r *record.Record) {
@@ -65,23 +67,23 @@ func TestCompare(t *testing.T) {
 		code        int
 		out, errors []string
 	}{
-		{"a=base.jsonl b=same.jsonl --fail-on slower,broken", exitDone, []string{"b against a: 4 SAME."}, nil},
-		{"a=base.jsonl b=slow.jsonl", exitDone, []string{"SLOWER", "+20.0 %", "1 SLOWER, 3 SAME", "Largest slowdowns: ", "One run per side"}, nil},
-		{"a=base.jsonl,same.jsonl b=slow.jsonl,slow.jsonl", exitDone, []string{"b against a: 1 SLOWER, 3 SAME"}, nil},
-		{"base.jsonl,same.jsonl same.jsonl,base.jsonl", exitDone, []string{"4 SAME"}, nil},
-		{"a=base.jsonl,nosuch.jsonl b=slow.jsonl", exitError, nil, []string{"nosuch.jsonl"}},
-		{"a=base.jsonl a=base.jsonl b=slow.jsonl b=slow.jsonl", exitDone, []string{"1 SLOWER, 3 SAME"}, nil},
-		{"a=base.jsonl b=slow.jsonl --fail-on slower", exitChanged, []string{"SLOWER"}, []string{"--fail-on: 1 SLOWER"}},
-		{"a=base.jsonl b=slow.jsonl --fail-on broken", exitDone, nil, nil},
-		{"a=base.jsonl b=slow.jsonl --min-effect 30% --fail-on slower", exitDone, []string{"4 SAME"}, nil},
-		{"a=base.jsonl b=same.jsonl c=broken.jsonl --fail-on broken --only broken", exitChanged, []string{"off by 3", "c against a: 1 BROKEN"}, []string{"1 BROKEN"}},
-		{"base.jsonl base.jsonl", exitDone, []string{"4 SAME"}, nil},
-		{"a=base.jsonl b=other.jsonl", exitChanged, nil, []string{"nothing overlaps: no cell is in both"}},
-		{"a=base.jsonl a=same.jsonl", exitChanged, nil, []string{"nothing to compare with a"}},
-		{"a=base.jsonl b=elsewhere.jsonl", exitUsage, nil, []string{"abacus", "hint: add --across-devices"}},
-		{"a=base.jsonl b=elsewhere.jsonl --across-devices", exitDone, []string{"4 SAME"}, nil},
-		{"a=base.jsonl b=slow.jsonl --where hidden>99", exitError, nil, []string{"select none of 8 records"}},
-		{m.Run, exitDone, []string{"first #2 against first"}, nil},
+		{"a=base.jsonl b=same.jsonl --fail-on slower,broken", exit.Done, []string{"b against a: 4 SAME."}, nil},
+		{"a=base.jsonl b=slow.jsonl", exit.Done, []string{"SLOWER", "+20.0 %", "1 SLOWER, 3 SAME", "Largest slowdowns: ", "One run per side"}, nil},
+		{"a=base.jsonl,same.jsonl b=slow.jsonl,slow.jsonl", exit.Done, []string{"b against a: 1 SLOWER, 3 SAME"}, nil},
+		{"base.jsonl,same.jsonl same.jsonl,base.jsonl", exit.Done, []string{"4 SAME"}, nil},
+		{"a=base.jsonl,nosuch.jsonl b=slow.jsonl", exit.Error, nil, []string{"nosuch.jsonl"}},
+		{"a=base.jsonl a=base.jsonl b=slow.jsonl b=slow.jsonl", exit.Done, []string{"1 SLOWER, 3 SAME"}, nil},
+		{"a=base.jsonl b=slow.jsonl --fail-on slower", exit.Changed, []string{"SLOWER"}, []string{"--fail-on: 1 SLOWER"}},
+		{"a=base.jsonl b=slow.jsonl --fail-on broken", exit.Done, nil, nil},
+		{"a=base.jsonl b=slow.jsonl --min-effect 30% --fail-on slower", exit.Done, []string{"4 SAME"}, nil},
+		{"a=base.jsonl b=same.jsonl c=broken.jsonl --fail-on broken --only broken", exit.Changed, []string{"off by 3", "c against a: 1 BROKEN"}, []string{"1 BROKEN"}},
+		{"base.jsonl base.jsonl", exit.Done, []string{"4 SAME"}, nil},
+		{"a=base.jsonl b=other.jsonl", exit.Changed, nil, []string{"nothing overlaps: no cell is in both"}},
+		{"a=base.jsonl a=same.jsonl", exit.Changed, nil, []string{"nothing to compare with a"}},
+		{"a=base.jsonl b=elsewhere.jsonl", exit.Usage, nil, []string{"abacus", "hint: add --across-devices"}},
+		{"a=base.jsonl b=elsewhere.jsonl --across-devices", exit.Done, []string{"4 SAME"}, nil},
+		{"a=base.jsonl b=slow.jsonl --where hidden>99", exit.Error, nil, []string{"select none of 8 records"}},
+		{m.Run, exit.Done, []string{"first #2 against first"}, nil},
 	} {
 		rnnbench(t, "compare "+c.line).want(t, c.code, c.out, c.errors)
 	}
@@ -100,20 +102,20 @@ func TestRunsByLabel(t *testing.T) {
 		if hidden == "7" {
 			label = "then"
 		}
-		rnnbench(t, "sweep -q -B 1 -T 2 --impl naive,cudnnstyle -H "+hidden+quickly+" --label "+label).want(t, exitDone, nil, nil)
+		rnnbench(t, "sweep -q -B 1 -T 2 --impl naive,cudnnstyle -H "+hidden+quickly+" --label "+label).want(t, exit.Done, nil, nil)
 	}
-	rnnbench(t, "show first").want(t, exitDone, []string{"H=6"}, nil)
+	rnnbench(t, "show first").want(t, exit.Done, []string{"H=6"}, nil)
 	if o := rnnbench(t, "__complete show fi"); strings.Count(o.out, "first\n") != 1 {
 		t.Errorf("labels are not completed: %s", o.out)
 	}
-	rnnbench(t, "show then").want(t, exitDone, []string{"H=7"}, nil)
-	rnnbench(t, "compare first then").want(t, exitChanged, nil, []string{"first and then: nothing overlaps"})
-	rnnbench(t, "compare a=first,then b=first").want(t, exitDone, []string{"b against a", "GONE"}, nil)
-	rnnbench(t, "sweep --resume first").want(t, exitDone, []string{"H=6"}, nil)
-	rnnbench(t, "show nobody").want(t, exitError, nil, []string{"nothing to read at nobody", "hint: runs in out are named by id or label"})
-	rnnbench(t, "sweep -q -B 1 -T 2 --impl naive -H 9 --out first"+quickly).want(t, exitDone, nil, nil)
-	rnnbench(t, "show first").want(t, exitDone, []string{"H=9"}, nil)
-	rnnbench(t, "merge then first").want(t, exitUsage, nil, []string{"is no shard: its plan was not divided", "hint: to put whole runs together, name them all"})
+	rnnbench(t, "show then").want(t, exit.Done, []string{"H=7"}, nil)
+	rnnbench(t, "compare first then").want(t, exit.Changed, nil, []string{"first and then: nothing overlaps"})
+	rnnbench(t, "compare a=first,then b=first").want(t, exit.Done, []string{"b against a", "GONE"}, nil)
+	rnnbench(t, "sweep --resume first").want(t, exit.Done, []string{"H=6"}, nil)
+	rnnbench(t, "show nobody").want(t, exit.Error, nil, []string{"nothing to read at nobody", "hint: runs in out are named by id or label"})
+	rnnbench(t, "sweep -q -B 1 -T 2 --impl naive -H 9 --out first"+quickly).want(t, exit.Done, nil, nil)
+	rnnbench(t, "show first").want(t, exit.Done, []string{"H=9"}, nil)
+	rnnbench(t, "merge then first").want(t, exit.Usage, nil, []string{"is no shard: its plan was not divided", "hint: to put whole runs together, name them all"})
 }
 
 // TestLabelsNameRuns: every command that takes runs takes labels with characters that mean something
@@ -122,18 +124,18 @@ func TestLabelsNameRuns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	labels := []string{"a=b", "a/b", "a,b", "a b"}
 	for _, label := range labels {
-		rnnbenchWith(t.Context(), "", append(strings.Fields(tiny+" -q"), "--label", label)...).want(t, exitDone, nil, nil)
+		rnnbenchWith(t.Context(), "", append(strings.Fields(tiny+" -q"), "--label", label)...).want(t, exit.Done, nil, nil)
 	}
 	for _, label := range labels {
 		for _, args := range [][]string{
 			{"show", label, "-o", "csv"}, {"show", "mine=" + label, "-o", "csv"}, {"compare", label, label}, {"compare", "old=a b", "old=" + label, "new=" + label},
 			{"plot", label, "-f", "p.svg"}, {"report", label, "-f", "r.html"}, {"sweep", "--resume", label},
 		} {
-			if o := rnnbenchWith(t.Context(), "", args...); o.code != exitDone {
+			if o := rnnbenchWith(t.Context(), "", args...); o.code != exit.Done {
 				t.Errorf("%q: exit code %d: %s", args, o.code, o.errors)
 			}
 		}
-		rnnbenchWith(t.Context(), "", "merge", label).want(t, exitUsage, nil, []string{"is no shard"})
+		rnnbenchWith(t.Context(), "", "merge", label).want(t, exit.Usage, nil, []string{"is no shard"})
 	}
-	rnnbench(t, tiny+" --label=-x").want(t, exitUsage, nil, []string{`--label: "-x" would be read as a flag`})
+	rnnbench(t, tiny+" --label=-x").want(t, exit.Usage, nil, []string{`--label: "-x" would be read as a flag`})
 }

@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"rnnbench/impl"
+	"rnnbench/internal/exit"
 	"rnnbench/plots/quantity"
 	"rnnbench/rnn/axis"
+	"rnnbench/tuner/auto"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -32,9 +34,9 @@ completes commands, flags, cells, techniques, knobs, axes, metrics, presets and 
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
-				return usage(fmt.Errorf("completion takes the name of a shell: %s", strings.Join(shells, ", ")), "rnnbench completion --help")
+				return exit.Misuse(fmt.Errorf("completion takes the name of a shell: %s", strings.Join(shells, ", ")), "rnnbench completion --help")
 			case !slices.Contains(shells, args[0]):
-				return usage(grid.Unknown("shell", args[0], shells), "rnnbench completion --help")
+				return exit.Misuse(grid.Unknown("shell", args[0], shells), "rnnbench completion --help")
 			}
 			return nil
 		},
@@ -94,7 +96,7 @@ func implCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.C
 		for _, t := range techniques {
 			list = append(list, [2]string{t.Name(), t.Doc()})
 		}
-		return append(list, [2]string{autoName, "fastest technique found by tuning"})
+		return append(list, [2]string{auto.Name, "fastest technique found by tuning"})
 	})(cmd, args, start)
 }
 

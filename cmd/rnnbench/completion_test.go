@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"rnnbench/internal/exit"
 )
 
 // TestBash completes words in a real bash, which compares candidates by itself. A comma is not the
@@ -98,7 +100,7 @@ func candidates(t *testing.T, line string) []string {
 	t.Helper()
 	args := strings.Split(line, " ")
 	o := rnnbenchWith(t.Context(), "", args...)
-	if o.code != exitDone {
+	if o.code != exit.Done {
 		t.Fatalf("%s: exit code %d: %s", line, o.code, o.out)
 	}
 	var words []string

@@ -12,9 +12,13 @@ import (
 	"rnnbench/device/cpu"
 	"rnnbench/device/cuda"
 	"rnnbench/impl"
+	"rnnbench/record"
+	"rnnbench/rnn"
 	"rnnbench/rnn/axis"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/tuner"
+	"rnnbench/tuner/bench"
 )
 
 // openEnded is the directive for words that the user goes on to write, such as a key without its value.
@@ -35,7 +39,7 @@ func chosenDevice(cmd *cobra.Command) string {
 // deviceCompletions completes devices: GPUs only where their worker is installed.
 var deviceCompletions = described(func() [][2]string {
 	list := [][2]string{{"cpu", "this machine's processor"}}
-	if _, err := findWorker(); err == nil {
+	if _, err := bench.FindWorker(); err == nil {
 		list = append(list, [2]string{"cuda:0", "the first NVIDIA GPU; the next one is cuda:1"})
 	}
 	return list
@@ -50,7 +54,7 @@ func knobsOf(technique, device string) []knob.Knob {
 	switch {
 	case device == "cpu":
 		return slices.Concat(own, cpu.Vocabulary())
-	case isGPU(device):
+	case bench.IsGPU(device):
 		return slices.Concat(own, cuda.Vocabulary())
 	}
 	return slices.Concat(own, cpu.Vocabulary(), cuda.Vocabulary())
@@ -182,3 +186,31 @@ var zipCompletions = described(func() (list [][2]string) {
 	}
 	return list
 })
+
+func cellNames() []string { return bench.Words().Words["cell"] }
+
+func implNames() []string { return bench.Words().Impls }
+
+// example returns a point with a short schedule at which every knob applies.
+func example() record.Point {
+	return record.Point{Cell: "lstm", Pass: "train", Hidden: 512, Input: 512, Layers: 4, Batch: 64, Steps: 100, Precision: "fp32"}
+}
+
+// exampleKnobs lists the knobs of a technique: those for the example, then others of sequences with
+// lengths of their own.
+func exampleKnobs(t rnn.Technique) []knob.Knob {
+	at := example()
+	var all []knob.Knob
+	for _, at.Lengths = range []axis.SequenceLengths{"", "uniform:50%"} {
+		problem, err := tuner.Problem(at)
+		if err != nil {
+			continue
+		}
+		for _, k := range t.Knobs(problem) {
+			if knob.Find(all, k.Name) == nil {
+				all = append(all, k)
+			}
+		}
+	}
+	return all
+}

@@ -12,9 +12,11 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/device/worker"
+	"rnnbench/internal/exit"
 	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
+	"rnnbench/tuner/bench"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/wisdom"
 )
@@ -66,12 +68,12 @@ func serveMetered() int {
 	err := worker.Serve(os.Stdin, os.Stdout, func(string) (device.Device, error) {
 		c, err := cpu.Open(cpu.Options{Threads: 1})
 		return &metered{Device: c, start: time.Now()}, err
-	}, func() { os.Exit(exitError) })
+	}, func() { os.Exit(exit.Error) })
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return exitError
+		return exit.Error
 	}
-	return exitDone
+	return exit.Done
 }
 
 // TestTuneEnergy tunes for energy and for time. Each has its own wisdom, and auto follows the
@@ -84,8 +86,8 @@ func TestTuneEnergy(t *testing.T) {
 	t.Setenv(meterVariable, "1")
 	const at = " -H 16 -B 2 -T 12 --threads 1 --isolate on --wisdom w.toml"
 	const tune = "tune --impl naive,cudnnstyle --depth 0 --max-rounds 6 --min-time 2ms" + at
-	rnnbench(t, tune+" --objective energy").want(t, exitDone, []string{"least energy", "takes more by", "J ", "naive"}, []string{"least energy wins", "wisdom saved"})
-	rnnbench(t, tune+" --objective energy").want(t, exitDone, []string{"naive"}, []string{"0 samples", "all records were known already"})
+	rnnbench(t, tune+" --objective energy").want(t, exit.Done, []string{"least energy", "takes more by", "J ", "naive"}, []string{"least energy wins", "wisdom saved"})
+	rnnbench(t, tune+" --objective energy").want(t, exit.Done, []string{"naive"}, []string{"0 samples", "all records were known already"})
 
 	m, recs, _, err := record.Read("out")
 	if err != nil || len(recs) != 2 || len(m.Winners) != 1 {
@@ -102,9 +104,9 @@ func TestTuneEnergy(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	const sweep = "sweep --impl auto,cudnnstyle " + at + quicklyIsolated
-	rnnbench(t, sweep).want(t, exitDone, nil, []string{"auto uses "}) // wisdom for energy does not count for time
+	rnnbench(t, sweep).want(t, exit.Done, nil, []string{"auto uses "}) // wisdom for energy does not count for time
 
-	rnnbench(t, tune).want(t, exitDone, []string{"fastest", "slower by"}, []string{"wisdom saved"})
+	rnnbench(t, tune).want(t, exit.Done, []string{"fastest", "slower by"}, []string{"wisdom saved"})
 	b, err := wisdom.Read("w.toml")
 	if err != nil || len(b.Entries) != 2 {
 		t.Fatalf("%d entries, %v", len(b.Entries), err)
@@ -114,13 +116,13 @@ func TestTuneEnergy(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	rnnbench(t, sweep).want(t, exitDone, nil, []string{"auto: tuned entries for 1 point"})
-	rnnbench(t, sweep+" --objective energy").want(t, exitDone, nil, []string{"auto: entries tuned for energy for 1 point"})
-	rnnbench(t, "explain --impl auto --no-limits --objective energy"+explained).want(t, exitDone, []string{"naive"}, []string{"auto: entries tuned for energy for 1 point"})
-	rnnbench(t, "wisdom lookup --objective energy"+explained).want(t, exitDone, []string{"naive", "the one with the least energy of 2"}, nil)
-	rnnbench(t, "wisdom show --wisdom w.toml").want(t, exitDone, []string{", least energy"}, nil)
-	rnnbench(t, "tune --shard 1/1"+at+" --impl naive,cudnnstyle --depth 0 --objective energy --label s").want(t, exitDone, nil, nil)
-	rnnbench(t, "merge out/"+shardName(t)+" --wisdom merged.toml").want(t, exitDone, nil, []string{"1 entry merged into merged.toml"})
+	rnnbench(t, sweep).want(t, exit.Done, nil, []string{"auto: tuned entries for 1 point"})
+	rnnbench(t, sweep+" --objective energy").want(t, exit.Done, nil, []string{"auto: entries tuned for energy for 1 point"})
+	rnnbench(t, "explain --impl auto --no-limits --objective energy"+explained).want(t, exit.Done, []string{"naive"}, []string{"auto: entries tuned for energy for 1 point"})
+	rnnbench(t, "wisdom lookup --objective energy"+explained).want(t, exit.Done, []string{"naive", "the one with the least energy of 2"}, nil)
+	rnnbench(t, "wisdom show --wisdom w.toml").want(t, exit.Done, []string{", least energy"}, nil)
+	rnnbench(t, "tune --shard 1/1"+at+" --impl naive,cudnnstyle --depth 0 --objective energy --label s").want(t, exit.Done, nil, nil)
+	rnnbench(t, "merge out/"+shardName(t)+" --wisdom merged.toml").want(t, exit.Done, nil, []string{"1 entry merged into merged.toml"})
 	if b, err := wisdom.Read("merged.toml"); err != nil || len(b.Entries) != 1 || b.Entries[0].Objective != record.OfEnergy {
 		t.Errorf("%+v, %v", b, err)
 	}
@@ -161,14 +163,14 @@ func TestTuneEnergyWithoutCounter(t *testing.T) {
 		t.Fatal(err)
 	}
 	dry := rnnbench(t, line+" --dry-run")
-	dry.want(t, exitDone, []string{"candidates"}, []string{"least energy wins"})
+	dry.want(t, exit.Done, []string{"candidates"}, []string{"least energy wins"})
 	if told := strings.Contains(dry.errors, "warning: this tune cannot run here"); told != (counts != nil) {
 		t.Errorf("with a counter: %t, but a dry run says %q", counts == nil, dry.errors)
 	}
 	if counts == nil {
 		t.Skip("this processor counts its energy")
 	}
-	rnnbench(t, line).want(t, exitNoDevice, nil, []string{"--objective energy: energy cannot be counted: ", "hint: omit --objective to tune for time"})
+	rnnbench(t, line).want(t, exit.NoDevice, nil, []string{"--objective energy: energy cannot be counted: ", "hint: omit --objective to tune for time"})
 	if _, err := os.Stat("out"); err == nil {
 		t.Error("a run was made")
 	}
@@ -185,8 +187,11 @@ func TestEnergyTakesNoTimeUncounted(t *testing.T) {
 		on   device.Device
 		want bool
 	}{{struct{ device.Device }{d}, false}, {&metered{Device: d, start: time.Now()}, true}} {
-		b := &bench{Device: c.on, info: d.Info()}
-		if got := b.estimator(config.Measure{Energy: true}).Measure.Energy; got != c.want {
+		b, err := bench.New(c.on, bench.Options{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Estimator(config.Measure{Energy: true}).Measure.Energy; got != c.want {
 			t.Errorf("%T: time for energy: %t, want %t", c.on, got, c.want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/internal/exit"
 	"rnnbench/rnn/axis"
 	"rnnbench/tuner/grid"
 )
@@ -18,7 +19,7 @@ func misused(cmd *cobra.Command, err error) error {
 	if err == nil {
 		return nil
 	}
-	var f *failure
+	var f *exit.Failure
 	if errors.As(err, &f) {
 		return err
 	}
@@ -33,14 +34,14 @@ func misused(cmd *cobra.Command, err error) error {
 	if strings.Contains(err.Error(), ": knob ") {
 		hint = "rnnbench list knobs"
 	}
-	return usage(err, hint)
+	return exit.Misuse(err, hint)
 }
 
 // flagError explains an error of parsing flags, and suggests the name that was probably meant.
 func (p *program) flagError(cmd *cobra.Command, err error) error {
 	hint := cmd.CommandPath() + " --help"
 	if word := p.firstWord(cmd); cmd == cmd.Root() && word != "" {
-		return usage(grid.Unknown("command", word, commandNames(cmd)), hint)
+		return exit.Misuse(grid.Unknown("command", word, commandNames(cmd)), hint)
 	}
 	var missing *pflag.NotExistError
 	var empty *pflag.ValueRequiredError
@@ -48,16 +49,16 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 	switch {
 	case errors.As(err, &missing) && missing.GetSpecifiedShortnames() != "":
 		if axis := axisOf(missing.GetSpecifiedName()); axis != "" && cmd.Flags().Lookup(axis) != nil {
-			return usage(fmt.Errorf("%s has no flag -%s: did you mean --%s?", cmd.Name(), missing.GetSpecifiedName(), axis), hint)
+			return exit.Misuse(fmt.Errorf("%s has no flag -%s: did you mean --%s?", cmd.Name(), missing.GetSpecifiedName(), axis), hint)
 		}
-		return usage(fmt.Errorf("%s has no flag -%s", cmd.Name(), missing.GetSpecifiedName()), hint)
+		return exit.Misuse(fmt.Errorf("%s has no flag -%s", cmd.Name(), missing.GetSpecifiedName()), hint)
 	case errors.As(err, &missing):
 		name := missing.GetSpecifiedName()
 		if near := grid.Nearest(name, flagNames(cmd)); near != "" {
 			if near == "direction" && strings.HasPrefix(name, "bi") {
 				near = "direction both"
 			}
-			return usage(fmt.Errorf("%s has no flag --%s: did you mean --%s?", cmd.Name(), name, near), hint)
+			return exit.Misuse(fmt.Errorf("%s has no flag --%s: did you mean --%s?", cmd.Name(), name, near), hint)
 		}
 		var others []string
 		for _, c := range cmd.Root().Commands() {
@@ -66,11 +67,11 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 			}
 		}
 		if len(others) > 0 {
-			return usage(fmt.Errorf("%s has no flag --%s: it belongs to %s", cmd.Name(), name, strings.Join(others, ", ")), hint)
+			return exit.Misuse(fmt.Errorf("%s has no flag --%s: it belongs to %s", cmd.Name(), name, strings.Join(others, ", ")), hint)
 		}
-		return usage(fmt.Errorf("%s has no flag --%s", cmd.Name(), name), hint)
+		return exit.Misuse(fmt.Errorf("%s has no flag --%s", cmd.Name(), name), hint)
 	case errors.As(err, &empty):
-		return usage(fmt.Errorf("--%s needs a value", empty.GetFlag().Name), hint)
+		return exit.Misuse(fmt.Errorf("--%s needs a value", empty.GetFlag().Name), hint)
 	case errors.As(err, &invalid):
 		cause := errors.Unwrap(invalid)
 		switch invalid.GetFlag().Value.Type() {
@@ -79,9 +80,9 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 		case "float64", "int":
 			cause = fmt.Errorf("%q is not a number", invalid.GetValue())
 		}
-		return usage(fmt.Errorf("--%s: %w", invalid.GetFlag().Name, cause), hint)
+		return exit.Misuse(fmt.Errorf("--%s: %w", invalid.GetFlag().Name, cause), hint)
 	}
-	return usage(err, hint)
+	return exit.Misuse(err, hint)
 }
 
 // axisOf returns the axis with this letter; "": no axis has it.
@@ -144,7 +145,7 @@ func (p *program) checkHyphens(root *cobra.Command) error {
 		}
 		name, _, _ := strings.Cut(a[1:], "=")
 		if len(name) > 1 && slices.Contains(flagNames(cmd), name) {
-			return usage(fmt.Errorf("-%s is a group of short flags: did you mean --%s?", name, name), cmd.CommandPath()+" --help")
+			return exit.Misuse(fmt.Errorf("-%s is a group of short flags: did you mean --%s?", name, name), cmd.CommandPath()+" --help")
 		}
 	}
 	return nil

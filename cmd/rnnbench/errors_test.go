@@ -7,6 +7,10 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
+	"rnnbench/tuner/bench"
+	"rnnbench/tuner/config"
 )
 
 func TestUsageErrors(t *testing.T) {
@@ -250,16 +254,16 @@ func TestUsageErrors(t *testing.T) {
 		{"version now", "version takes flags only"},
 	} {
 		o := rnnbench(t, c.line)
-		if o.code != exitUsage || !strings.Contains(o.errors, c.message) || o.out != "" {
+		if o.code != exit.Usage || !strings.Contains(o.errors, c.message) || o.out != "" {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q; want code 2 and %q", c.line, o.code, o.out, o.errors, c.message)
 		}
 		if !strings.HasPrefix(withoutBusy(o.errors), "rnnbench: ") || strings.Contains(o.errors, "rnnbench: rnnbench:") {
 			t.Errorf("%s: stderr begins otherwise: %q", c.line, o.errors)
 		}
 	}
-	o := rnnbench(t, fmt.Sprintf("sweep --threads %d", threadsEach*runtime.NumCPU()+1))
-	o.want(t, exitUsage, nil, []string{"--threads: "})
-	if _, err := os.Stat(usualDir); err == nil {
+	o := rnnbench(t, fmt.Sprintf("sweep --threads %d", bench.ThreadsEach*runtime.NumCPU()+1))
+	o.want(t, exit.Usage, nil, []string{"--threads: "})
+	if _, err := os.Stat(config.Dir); err == nil {
 		t.Error("a mistake in the command line made a results folder")
 	}
 }
@@ -268,13 +272,13 @@ func TestUsageErrors(t *testing.T) {
 // not name the latest run.
 func TestEmptyRuns(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, tiny).want(t, exitDone, nil, nil)
+	rnnbench(t, tiny).want(t, exit.Done, nil, nil)
 	for _, args := range [][]string{
 		{"sweep", "--resume", ""}, {"tune", "--resume="}, {"tune", "--from", "out", "--from="}, {"reproduce", "diamos-barrier", "--resume", ""}, {"reproduce", "diamos-barrier", "--from="},
 		{"show", ""}, {"show", "label="}, {"compare", "", ""}, {"compare", ""}, {"plot", "", "-f", "x.svg"}, {"report", "", "-f", "x.html"},
 	} {
 		o := rnnbenchWith(t.Context(), "", args...)
-		if o.code != exitUsage || !strings.Contains(o.errors, "is empty: write a ") || o.out != "" {
+		if o.code != exit.Usage || !strings.Contains(o.errors, "is empty: write a ") || o.out != "" {
 			t.Errorf("%q: exit code %d, stdout %q, stderr %q", args, o.code, o.out, o.errors)
 		}
 	}
@@ -287,7 +291,7 @@ func TestEmptyRuns(t *testing.T) {
 // --fail-on must not pass every comparison.
 func TestEmptyFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, tiny).want(t, exitDone, nil, nil)
+	rnnbench(t, tiny).want(t, exit.Done, nil, nil)
 	for _, args := range [][]string{
 		{"sweep", "--config", ""}, {"sweep", "--wisdom="}, {"sweep", "--max-memory", ""}, {"sweep", "--baseline="},
 		{"wisdom", "show", "--wisdom", ""}, {"wisdom", "prune", "--stale", "--device", ""}, {"wisdom", "export", "--device="}, {"wisdom", "export", "-f", ""},
@@ -296,7 +300,7 @@ func TestEmptyFlags(t *testing.T) {
 		{"export", "-H", "3", "-f", ""},
 	} {
 		o := rnnbenchWith(t.Context(), "", args...)
-		if o.code != exitUsage || !strings.Contains(o.errors, "the value is empty: write a value, or omit the flag\nhint: rnnbench ") || o.out != "" {
+		if o.code != exit.Usage || !strings.Contains(o.errors, "the value is empty: write a value, or omit the flag\nhint: rnnbench ") || o.out != "" {
 			t.Errorf("%q: exit code %d, stdout %q, stderr %q", args, o.code, o.out, o.errors)
 		}
 	}
@@ -304,20 +308,20 @@ func TestEmptyFlags(t *testing.T) {
 
 func TestOtherErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, "sweep --device cuda:0").want(t, exitNoDevice, nil, []string{"cuda:0 is not available: cannot find the GPU worker", "hint: build it with make cuda"})
-	t.Setenv(workerVariable, "/nothere")
-	rnnbench(t, "sweep --device cuda:0").want(t, exitNoDevice, nil, []string{"RNNBENCH_CUDA names the worker /nothere, which cannot be run: "})
-	rnnbench(t, "show").want(t, exitError, nil, []string{"no runs found", "rnnbench sweep --preset quick"})
-	rnnbench(t, "show nothere").want(t, exitError, nil, []string{"nothere"})
-	rnnbench(t, "sweep --resume nothere").want(t, exitError, nil, []string{"nothere", "hint:"})
-	rnnbench(t, "show -").want(t, exitError, nil, []string{"no records in -"})
+	rnnbench(t, "sweep --device cuda:0").want(t, exit.NoDevice, nil, []string{"cuda:0 is not available: cannot find the GPU worker", "hint: build it with make cuda"})
+	t.Setenv(bench.WorkerVariable, "/nothere")
+	rnnbench(t, "sweep --device cuda:0").want(t, exit.NoDevice, nil, []string{"RNNBENCH_CUDA names the worker /nothere, which cannot be run: "})
+	rnnbench(t, "show").want(t, exit.Error, nil, []string{"no runs found", "rnnbench sweep --preset quick"})
+	rnnbench(t, "show nothere").want(t, exit.Error, nil, []string{"nothere"})
+	rnnbench(t, "sweep --resume nothere").want(t, exit.Error, nil, []string{"nothere", "hint:"})
+	rnnbench(t, "show -").want(t, exit.Error, nil, []string{"no records in -"})
 	if err := os.WriteFile("file", nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, tiny+" --out file/out").want(t, exitError, nil, []string{"file/out", "hint: set --out DIR"})
+	rnnbench(t, tiny+" --out file/out").want(t, exit.Error, nil, []string{"file/out", "hint: set --out DIR"})
 	// Nothing succeeds: the only technique cannot run on four streams.
 	o := rnnbench(t, tinyGrid+" --impl naive --streams 4")
-	o.want(t, exitError, []string{"skipped"}, []string{"no point succeeded: 2 skipped", "naive runs on one stream, not 4"})
+	o.want(t, exit.Error, []string{"skipped"}, []string{"no point succeeded: 2 skipped", "naive runs on one stream, not 4"})
 	t.Setenv("RNNBENCH_ROUNDS", "many")
-	rnnbench(t, tiny).want(t, exitUsage, nil, []string{"RNNBENCH_ROUNDS"})
+	rnnbench(t, tiny).want(t, exit.Usage, nil, []string{"RNNBENCH_ROUNDS"})
 }

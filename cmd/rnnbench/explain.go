@@ -10,19 +10,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/device/cuda"
-	"rnnbench/internal/safe"
-	"rnnbench/plots/table"
-	"rnnbench/record"
 	"rnnbench/tuner"
-	"rnnbench/tuner/config"
+	"rnnbench/tuner/bench"
 	"rnnbench/tuner/explain"
 	"rnnbench/tuner/grid"
 )
-
-// example returns a point with a short schedule at which every knob applies.
-func example() record.Point {
-	return record.Point{Cell: "lstm", Pass: "train", Hidden: 512, Input: 512, Layers: 4, Batch: 64, Steps: 100, Precision: "fp32"}
-}
 
 const explainLong = `Explain prints the schedule of each technique at one point:
 
@@ -97,11 +89,10 @@ func explainCommand(p *program) *cobra.Command {
 
 // explainPoint explains the point that flags name.
 func explainPoint(ctx context.Context, p *program, cmd *cobra.Command, f *explainFlags) error {
-	c, err := f.resolve(p)
-	if err != nil {
+	if err := f.resolve(p); err != nil {
 		return misused(cmd, err)
 	}
-	b, err := openExplained(p, f, c)
+	b, err := openExplained(p, f)
 	if err != nil {
 		return misused(cmd, err)
 	}
@@ -109,51 +100,27 @@ func explainPoint(ctx context.Context, p *program, cmd *cobra.Command, f *explai
 	if err := f.checkRun(b); err != nil {
 		return misused(cmd, err)
 	}
-	layouts, err := b.onePoint(c.Grid, b.vocabulary())
+	layouts, err := b.OnePoint(f.Config.Grid, b.Vocabulary())
 	if err != nil {
 		return misused(cmd, err)
 	}
-	tellChoices(p, specsOf(layouts))
+	b.TellChoices(specsOf(layouts))
 	if f.format == "dump" || f.format == "dot" {
 		return dump(p, cmd, layouts, f.format)
 	}
-	if !f.noLimits && f.machine == "" {
-		if err := measureBench(p, b); err != nil {
-			return err
-		}
-	}
-	var all []explanation
-	for _, l := range layouts {
-		e, err := b.explain(l)
-		if err != nil {
-			return err
-		}
-		all = append(all, e)
-	}
-	if !f.noLimits {
-		if err := predictBands(p, b, layouts, all); err != nil {
-			return err
-		}
-	}
-	for i, l := range layouts {
-		if err := all[i].AddFloor(b.floorMachine(), l); err != nil {
-			return err
-		}
-	}
-	if f.run {
-		if err := measureOperations(ctx, p, b, layouts, all, c.Measure); err != nil {
-			return err
-		}
+	o := bench.Explaining{Limits: !f.noLimits && f.machine == "", Bands: !f.noLimits, Run: f.run}
+	all, err := bench.Explain(ctx, b, layouts, o, f.Config.Measure)
+	if err != nil {
+		return err
 	}
 	if f.format == "json" {
 		return p.json(all)
 	}
-	return printExplanations(p, cmd, all, f.passes, b.info.Name)
+	return printExplanations(p, cmd, all, f.passes, b.Info.Name)
 }
 
 // printExplanations prints each explanation as text, then a table that compares them.
-func printExplanations(p *program, cmd *cobra.Command, all []explanation, passes bool, device string) error {
-	var list []*explain.Explanation
+func printExplanations(p *program, cmd *cobra.Command, all []*explain.Explanation, passes bool, device string) error {
 	for i, e := range all {
 		if passes && len(e.Passes) == 0 && e.Declined == nil {
 			return misused(cmd, fmt.Errorf("--passes: %s has no lowering passes: name a GPU with --device cuda:0 or --machine %s", device, cuda.Machines()[0]))
@@ -163,12 +130,11 @@ func printExplanations(p *program, cmd *cobra.Command, all []explanation, passes
 				return err
 			}
 		}
-		if err := p.explanation(e, passes); err != nil {
+		if err := e.Write(letters(p, p.out), passes, p.style()); err != nil {
 			return err
 		}
-		list = append(list, e.Explanation)
 	}
-	beside := explain.Beside(list)
+	beside := explain.Beside(all)
 	if passes || beside == nil {
 		return nil
 	}
@@ -179,56 +145,18 @@ func printExplanations(p *program, cmd *cobra.Command, all []explanation, passes
 }
 
 // openExplained opens the device that flags name, or the description of the GPU of --machine.
-func openExplained(p *program, f *explainFlags, c config.Config) (*bench, error) {
+func openExplained(p *program, f *explainFlags) (*bench.Bench, error) {
 	if f.machine == "" {
-		return p.open(&f.settings, c)
+		return bench.Open(f.Options, p)
 	}
-	if f.values["device"].list != nil {
+	if f.given("device") {
 		return nil, errors.New("--machine names a GPU that is not here, and --device one that is: omit one of them")
-	}
-	memory, err := f.maxMemory()
-	if err != nil {
-		return nil, err
 	}
 	d, err := cuda.Machine(f.machine)
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{Device: d, info: d.Info(), maxMemory: memory}
-	b.oracle = f.oracle(b, c)
-	return b, nil
-}
-
-// onePoint lays out a request's point with each of its techniques. A second point is an error.
-func (b *bench) onePoint(r grid.Request, v grid.Vocabulary) ([]*tuner.Layout, error) {
-	g, err := grid.New(r, v)
-	if err != nil {
-		return nil, err
-	}
-	points, err := g.Points()
-	if err != nil {
-		return nil, err
-	}
-	if len(points) > 1 {
-		return nil, fmt.Errorf("the flags name %d points, such as %v and %v: name one, as in --point H=512,B=32,T=50", len(points), points[0], points[1])
-	}
-	var list []*tuner.Layout
-	for _, s := range g.Specs() {
-		if s.Name == referenceName {
-			problem, err := tuner.Problem(points[0])
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, &tuner.Layout{Point: points[0], Spec: s, Problem: problem})
-			continue
-		}
-		l, err := b.layOut(points[0], s)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, l)
-	}
-	return list, nil
+	return bench.New(d, f.Options, p)
 }
 
 // specsOf returns the techniques of layouts.
@@ -255,97 +183,15 @@ func dump(p *program, cmd *cobra.Command, layouts []*tuner.Layout, format string
 	return l.Schedule.Dump(p.out)
 }
 
-// An explanation is an explain.Explanation with the prediction of this machine's model.
-type explanation struct {
-	*explain.Explanation
-	Predicted *prediction `json:"predicted"` // nil: not persistent, or the device chooses among kernels
-
-	settings string // the technique with its settings that are not defaults
-}
-
 // checkRun returns an error for --run where operations cannot be measured.
-func (f *explainFlags) checkRun(b *bench) error {
+func (f *explainFlags) checkRun(b *bench.Bench) error {
 	switch {
 	case !f.run:
 		return nil
-	case b.info.Name != "cpu":
-		return fmt.Errorf("--run measures operations on CPUs only, not on %s: nsys and ncu measure the kernels of a GPU", b.info.Name)
+	case b.Info.Name != "cpu":
+		return fmt.Errorf("--run measures operations on CPUs only, not on %s: nsys and ncu measure the kernels of a GPU", b.Info.Name)
 	case f.passes || f.format == "dump" || f.format == "dot":
 		return errors.New("--run goes with -o summary and -o json: omit --passes and other formats")
-	}
-	return nil
-}
-
-// measureOperations runs each layout and adds the times of its operations.
-func measureOperations(ctx context.Context, p *program, b *bench, layouts []*tuner.Layout, all []explanation, m config.Measure) error {
-	for i, l := range layouts {
-		done := busy(p, late, "measuring the operations of "+l.Spec.Label)
-		err := all[i].Measure(ctx, b.Device, l, m)
-		if done(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// persistent reports whether l keeps its recurrent weights in caches, so that the model applies.
-func persistent(l *tuner.Layout) bool { return l.Spec.Name == "persistent" && l.Reason == "" }
-
-func (b *bench) explain(l *tuner.Layout) (explanation, error) {
-	found, err := explain.New(l, b.Device, b.limits)
-	return explanation{Explanation: found, settings: spelledOut(l.Spec.Name, l.Settings(), l.Point, b.info.Key)}, err
-}
-
-// predictBands adds the model's predictions for persistent techniques. A device that chooses
-// among kernels has its own predictions and gets none here.
-func predictBands(p *program, b *bench, layouts []*tuner.Layout, all []explanation) error {
-	measured := false
-	for i, l := range layouts {
-		if !persistent(l) || all[i].Declined != nil || len(all[i].Choices) > 0 {
-			continue
-		}
-		if !measured {
-			if err := measureModel(p, b); err != nil {
-				return err
-			}
-			measured = true
-		}
-		var err error
-		if all[i].Predicted, err = b.predict(l); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// explanation prints e as text, or its passes alone.
-func (p *program) explanation(e explanation, passes bool) error {
-	title := fmt.Sprintf("%s · %v", e.Label, e.Point)
-	if e.settings != e.Label {
-		title += " · " + e.settings
-	}
-	var notes []string
-	if e.Predicted != nil {
-		notes = e.Predicted.notes()
-	}
-	all := e.Tables(title, notes)
-	if passes {
-		all = []*table.Table{e.PassTable()}
-	}
-	if e.Declined != nil {
-		if _, err := fmt.Fprintf(letters(p, p.out), "%s\ndeclined: %s\n", safe.Text(title), safe.Text(*e.Declined)); err != nil {
-			return err
-		}
-	}
-	for i, t := range all {
-		if i > 0 || e.Declined != nil {
-			if _, err := fmt.Fprintln(p.out); err != nil {
-				return err
-			}
-		}
-		if err := t.Write(p.out, "table", p.style()); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
 	"rnnbench/tuner/explain"
 )
@@ -15,7 +16,7 @@ const onH200 = "explain --machine h200 --point cell=lstm,H=512,B=16,T=100 --prec
 // could run, and why they do not.
 func TestExplainMachine(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, onH200+" --impl persistent").want(t, exitDone, []string{
+	rnnbench(t, onH200+" --impl persistent").want(t, exit.Done, []string{
 		"persistent_mma_lstm_512", "units per warp: 8, ", "registers and spills are unknown: without a GPU, kernels are not compiled", "predicted time of the persistent layers: ",
 		"floor: a run takes at least 30.0 µs, by exchange", "floor: exchange: 100 steps of 300 ns take 30.0 µs", "floor: multiply-adds: 6.71 GFLOP at 781 TFLOP/s", "Variants for an lstm layer of 512 units, 16 sequences, 100 steps", "runs", "expected to be ", "runner-up mma-poll: a group is ",
 		"does not fit: whole rows of 512 columns", "resident=3 asks for it",
@@ -24,11 +25,11 @@ func TestExplainMachine(t *testing.T) {
 	if out := rnnbench(t, onH200+" --impl persistent").out; strings.Contains(out, "each worker") || strings.Contains(out, "bands of units") {
 		t.Errorf("a GPU is explained by the model of a CPU: %s", out)
 	}
-	rnnbench(t, onH200+" --impl persistent:resident=2").want(t, exitDone, []string{"runner-up mma: a group is 64 blocks", "resident=2 (grid) rules it out"}, nil)
-	rnnbench(t, onH200+" --impl persistent --passes").want(t, exitDone, []string{"elements", "matrices stored as", "layers", "mma 16×256", "nothing"}, nil)
-	rnnbench(t, "explain --machine h200 --point H=64,B=2,T=3 --impl naive,cudnnstyle,scc").want(t, exitDone, []string{"Kernels of one run", "library"}, nil)
-	rnnbench(t, "explain --machine h200 --point H=8192,B=16,T=3 --precision fp32 --impl persistent").want(t, exitDone, []string{"declined: ", "does not fit: ", "no groups of blocks fit"}, nil)
-	rnnbench(t, "explain --machine h200 --point cell=gilr,H=64,B=2,T=3 --impl scan -o dump").want(t, exitDone, []string{"matrix"}, nil)
+	rnnbench(t, onH200+" --impl persistent:resident=2").want(t, exit.Done, []string{"runner-up mma: a group is 64 blocks", "resident=2 (grid) rules it out"}, nil)
+	rnnbench(t, onH200+" --impl persistent --passes").want(t, exit.Done, []string{"elements", "matrices stored as", "layers", "mma 16×256", "nothing"}, nil)
+	rnnbench(t, "explain --machine h200 --point H=64,B=2,T=3 --impl naive,cudnnstyle,scc").want(t, exit.Done, []string{"Kernels of one run", "library"}, nil)
+	rnnbench(t, "explain --machine h200 --point H=8192,B=16,T=3 --precision fp32 --impl persistent").want(t, exit.Done, []string{"declined: ", "does not fit: ", "no groups of blocks fit"}, nil)
+	rnnbench(t, "explain --machine h200 --point cell=gilr,H=64,B=2,T=3 --impl scan -o dump").want(t, exit.Done, []string{"matrix"}, nil)
 }
 
 // TestExplainJSON: the JSON output says the same.
@@ -74,7 +75,7 @@ func TestExplainRefuses(t *testing.T) {
 		{"explain --point H=8,B=1,T=2 --impl naive --run -o dump", "--run goes with -o summary and -o json"},
 		{"explain --point H=8,B=1,T=2 --impl naive --no-limits --passes", "name a GPU with --device cuda:0 or --machine h200"},
 	} {
-		rnnbench(t, c.line).want(t, exitUsage, nil, []string{c.why})
+		rnnbench(t, c.line).want(t, exit.Usage, nil, []string{c.why})
 	}
 }
 
@@ -82,7 +83,7 @@ func TestExplainRefuses(t *testing.T) {
 func TestExplainBeside(t *testing.T) {
 	const at = "explain --no-limits --point H=8,B=2,T=3 --impl "
 	o := rnnbench(t, at+"naive,cudnnstyle:fused=0,scan")
-	o.want(t, exitDone, []string{"Side by side", "declined: "}, nil)
+	o.want(t, exit.Done, []string{"Side by side", "declined: "}, nil)
 	_, beside, _ := strings.Cut(o.out, "Side by side")
 	for _, name := range []string{"naive", "cudnnstyle:fused=0"} {
 		if !strings.Contains(beside, name) {
@@ -93,7 +94,7 @@ func TestExplainBeside(t *testing.T) {
 		t.Errorf("what is declined is set beside what runs:\n%s", beside)
 	}
 	for _, line := range []string{at + "naive", at + "naive,scan", onH200 + " --impl persistent,cudnnstyle --passes"} {
-		if o := rnnbench(t, line); o.code != exitDone || strings.Contains(o.out, "Side by side") {
+		if o := rnnbench(t, line); o.code != exit.Done || strings.Contains(o.out, "Side by side") {
 			t.Errorf("%s: exit code %d: %s", line, o.code, o.out)
 		}
 	}
@@ -103,7 +104,7 @@ func TestExplainBeside(t *testing.T) {
 func TestExplainRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const line = "explain --no-limits --run --point H=8,B=2,T=3 --threads 1 --impl naive,cudnnstyle,scan"
-	rnnbench(t, line).want(t, exitDone, []string{"declined: ", "Measured time of operations", "gemm 2×8×8", "outside", "Side by side"}, nil)
+	rnnbench(t, line).want(t, exit.Done, []string{"declined: ", "Measured time of operations", "gemm 2×8×8", "outside", "Side by side"}, nil)
 	var all []explain.Explanation
 	if err := json.Unmarshal([]byte(rnnbench(t, line+" -o json").out), &all); err != nil || len(all) != 3 {
 		t.Fatal(err, len(all))
@@ -119,10 +120,10 @@ func TestExplainRun(t *testing.T) {
 func TestInterpreted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const at = " -H 8 -B 2 -T 3 --simd generic --impl naive,cudnnstyle"
-	rnnbench(t, "explain --no-limits"+at).want(t, exitDone, []string{"interpreted: the steps of lstm run without assembly"}, nil)
+	rnnbench(t, "explain --no-limits"+at).want(t, exit.Done, []string{"interpreted: the steps of lstm run without assembly"}, nil)
 	o := rnnbench(t, "sweep"+at+quickly)
-	o.want(t, exitDone, []string{"Interpreted (cells without assembly for this instruction set, far slower than with it): cudnnstyle."}, nil)
-	rnnbench(t, "show -o jsonl --where impl=cudnnstyle").want(t, exitDone, []string{`"interpreted"`}, nil)
+	o.want(t, exit.Done, []string{"Interpreted (cells without assembly for this instruction set, far slower than with it): cudnnstyle."}, nil)
+	rnnbench(t, "show -o jsonl --where impl=cudnnstyle").want(t, exit.Done, []string{`"interpreted"`}, nil)
 	if o := rnnbench(t, "show -o jsonl --where impl=naive"); strings.Contains(o.out, `"interpreted"`) {
 		t.Errorf("operations without cells are interpreted: %s", o.out)
 	}

@@ -12,16 +12,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/torch"
 	"rnnbench/tuner"
+	"rnnbench/tuner/bench"
 	"rnnbench/tuner/config"
 )
-
-// referenceName stands for the float64 reference where techniques are named.
-const referenceName = "reference"
 
 func exportCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
@@ -60,52 +59,51 @@ python3 scripts/check-pytorch.py --files FILE.npz. --impl reference exports the 
 		case strings.EqualFold(filepath.Ext(file), ".npy"):
 			return misused(cmd, fmt.Errorf("%s can hold only one array, but export writes several: use the ending .npz", file))
 		}
-		c, err := s.resolve(p)
-		if err != nil {
+		if err := s.resolve(p); err != nil {
 			return misused(cmd, err)
 		}
-		b, err := p.open(&s, c)
+		b, err := bench.Open(s.Options, p)
 		if err != nil {
 			return misused(cmd, err)
 		}
 		defer b.Close()
-		if len(c.Grid.Impl) == 0 {
-			c.Grid.Impl = []string{"naive"}
+		if len(s.Config.Grid.Impl) == 0 {
+			s.Config.Grid.Impl = []string{"naive"}
 		}
-		v := b.vocabulary()
-		v.Impls = append(v.Impls, referenceName)
-		layouts, err := b.onePoint(c.Grid, v)
+		v := b.Vocabulary()
+		v.Impls = append(v.Impls, bench.Reference)
+		layouts, err := b.OnePoint(s.Config.Grid, v)
 		if err != nil {
 			return misused(cmd, err)
 		}
-		tellChoices(p, specsOf(layouts))
+		b.TellChoices(specsOf(layouts))
 		if len(layouts) > 1 {
 			return misused(cmd, fmt.Errorf("export writes one answer, but the flags name %d techniques: name one, as in --impl naive", len(layouts)))
 		}
-		return export(ctx, p, b, layouts[0], c.Measure, file)
+		return export(ctx, p, b, layouts[0], s.Config.Measure, file)
 	})
 }
 
-func export(ctx context.Context, p *program, b *bench, l *tuner.Layout, m config.Measure, file string) error {
+func export(ctx context.Context, p *program, b *bench.Bench, l *tuner.Layout, m config.Measure, file string) error {
 	if l.Problem.Calls > 0 {
-		return usage(errors.New("export writes the answer of one run: omit --calls"), "")
+		return exit.Misuse(errors.New("export writes the answer of one run: omit --calls"), "")
 	}
-	if l.Fit(b.free()); l.Reason != "" {
+	if l.Fit(b.Free()); l.Reason != "" {
 		return errors.New(l.Reason)
 	}
-	done := sync.OnceFunc(busy(p, late, fmt.Sprintf("computing %v", l.Point)))
+	done := sync.OnceFunc(p.Busy(fmt.Sprintf("computing %v", l.Point)))
 	defer done()
 	data := rnn.NewData(l.Problem, m.Seed, l.Problem.Batch, m.Data)
 	from := torch.Source{Technique: l.Spec.Name, Seed: m.Seed, Distribution: m.Data}
 	var answer []oracle.Tensor
-	if l.Spec.Name == referenceName {
+	if l.Spec.Name == bench.Reference {
 		answer = oracle.Reference(data)
 	} else {
 		var err error
-		if answer, err = b.answer(l, data); err != nil {
+		if answer, err = b.Answer(l, data); err != nil {
 			return err
 		}
-		from.Knobs, from.Device, from.DeviceKnobs = l.Knobs, b.info.Key, l.DeviceKnobs
+		from.Knobs, from.Device, from.DeviceKnobs = l.Knobs, b.Info.Key, l.DeviceKnobs
 	}
 	ctx, stop := onSignal(ctx) // so that no half-written file is left
 	defer stop()
@@ -117,7 +115,7 @@ func export(ctx context.Context, p *program, b *bench, l *tuner.Layout, m config
 		return err
 	}
 	done()
-	p.note("wrote %s: %v by %s", file, l.Point, l.Spec.Label)
+	p.Note("wrote %s: %v by %s", file, l.Point, l.Spec.Label)
 	return nil
 }
 
@@ -132,23 +130,4 @@ func (u until) Write(data []byte) (int, error) {
 		return 0, err
 	}
 	return u.to.Write(data)
-}
-
-// answer runs a layout once and returns its outputs and gradients.
-func (b *bench) answer(l *tuner.Layout, data *rnn.Data) (answer []oracle.Tensor, err error) {
-	prog, err := b.Compile(l.Schedule, l.DeviceKnobs)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, prog.Close()) }()
-	if err := l.Plan.Write(prog, data); err != nil {
-		return nil, err
-	}
-	if err := prog.Prepare(); err != nil {
-		return nil, err
-	}
-	if _, err := prog.Run(1); err != nil {
-		return nil, err
-	}
-	return oracle.Read(l.Plan, prog)
 }

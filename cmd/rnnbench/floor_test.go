@@ -5,41 +5,44 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/device/cpu"
+	"rnnbench/internal/exit"
 	"rnnbench/model"
 	"rnnbench/record"
+	"rnnbench/tuner/bench"
+	"rnnbench/tuner/config"
 )
 
 // TestFloor: after doctor has saved the machine, records of persistent layers have a floor, which
 // show and plot print. Before that, the floor is null.
 func TestFloor(t *testing.T) {
 	t.Chdir(t.TempDir())
-	dir, was := t.TempDir(), machinesFolder
-	machinesFolder = func() string { return dir }
-	defer func() { machinesFolder = was }()
+	dir, was := t.TempDir(), bench.MachinesFolder
+	bench.MachinesFolder = func() string { return dir }
+	defer func() { bench.MachinesFolder = was }()
 
 	const sweep = "sweep --threads 1 -H 16,32 -B 1 -T 5 --impl persistent,naive" + quickly
-	rnnbench(t, sweep+" --out before").want(t, exitDone, nil, nil)
+	rnnbench(t, sweep+" --out before").want(t, exit.Done, nil, nil)
 	if o := rnnbench(t, "show before"); strings.Contains(o.out, "floor") {
 		t.Errorf("of an unknown machine, a floor is shown: %s", o.out)
 	}
-	rnnbench(t, "plot --y floor -f x.svg before").want(t, exitUsage, nil, []string{"none of the 4 records has a value to draw: share of the floor"})
+	rnnbench(t, "plot --y floor -f x.svg before").want(t, exit.Usage, nil, []string{"none of the 4 records has a value to draw: share of the floor"})
 
-	d, err := cpu.Open(cpu.Options{Threads: 1})
+	m := config.Default()
+	m.Threads = 1
+	b, err := bench.OpenDevice(bench.Options{Config: config.Config{Devices: []string{"cpu"}, Measure: m}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{Device: d, info: d.Info(), place: placeOf(environment(true))}
-	if b.machine, err = model.Load("xeon"); err != nil {
+	if b.Machine, err = model.Load("xeon"); err != nil {
 		t.Fatal(err)
 	}
-	b.saveMachine()
-	if err := d.Close(); err != nil {
+	b.SaveMachine()
+	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, sweep+" --out after").want(t, exitDone, nil, nil)
-	rnnbench(t, "show after").want(t, exitDone, []string{"% of floor"}, nil)
-	rnnbench(t, "plot --y floor -f x.svg after").want(t, exitDone, nil, []string{"wrote x.svg"})
+	rnnbench(t, sweep+" --out after").want(t, exit.Done, nil, nil)
+	rnnbench(t, "show after").want(t, exit.Done, []string{"% of floor"}, nil)
+	rnnbench(t, "plot --y floor -f x.svg after").want(t, exit.Done, nil, []string{"wrote x.svg"})
 	for line := range strings.Lines(rnnbench(t, "show after -o jsonl").out) {
 		var r record.Record
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
@@ -49,5 +52,5 @@ func TestFloor(t *testing.T) {
 			t.Errorf("%s: the floor is %+v", r.Impl.Name, r.Floor)
 		}
 	}
-	rnnbench(t, "explain --threads 1 --point H=32,B=1,T=5 --impl persistent --no-limits").want(t, exitDone, []string{"floor: a run takes at least "}, nil)
+	rnnbench(t, "explain --threads 1 --point H=32,B=1,T=5 --impl persistent --no-limits").want(t, exit.Done, []string{"floor: a run takes at least "}, nil)
 }

@@ -16,7 +16,7 @@ func FuzzProgress(f *testing.F) {
 		var b bytes.Buffer
 		p := &program{err: &b, progress: progressJSON, start: time.Now()}
 		p.sender().Send(progress.Message{Event: "record", Impl: impl, Text: text, Seconds: seconds})
-		p.note("%s", text)
+		p.Note("%s", text)
 		lines := bytes.SplitAfter(b.Bytes(), []byte("\n"))
 		if len(lines) != 3 || len(lines[2]) > 0 {
 			t.Fatalf("%q", b.Bytes())

@@ -13,12 +13,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/internal/exit"
 	"rnnbench/internal/tomlfile"
 	"rnnbench/plots/table"
 	"rnnbench/record/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/graph"
+	"rnnbench/tuner/bench"
+	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/network"
 )
@@ -58,13 +61,13 @@ func graphCommand(p *program) *cobra.Command {
   rnnbench graph network.toml -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage(fmt.Errorf("graph takes one cell or one file, but got %d arguments", len(args)), "rnnbench list cells")
+				return exit.Misuse(fmt.Errorf("graph takes one cell or one file, but got %d arguments", len(args)), "rnnbench list cells")
 			}
 			return nil
 		},
 		ValidArgsFunction: completeNetwork,
 	}
-	f := &graphFlags{stack: graph.Stack{Layers: 1, Input: 64, Hidden: 64}, size: graph.Size{Batch: 1, Steps: 64}, out: usualDir, format: "table"}
+	f := &graphFlags{stack: graph.Stack{Layers: 1, Input: 64, Hidden: 64}, size: graph.Size{Batch: 1, Steps: 64}, out: config.Dir, format: "table"}
 	addGroup(cmd, "Network of a cell", func(fs *pflag.FlagSet) {
 		fs.IntVarP(&f.stack.Hidden, "hidden", "H", f.stack.Hidden, "units per layer")
 		fs.IntVar(&f.stack.Input, "input", f.stack.Input, "number of input features or symbols")
@@ -92,7 +95,7 @@ func graphCommand(p *program) *cobra.Command {
 		g, err := f.load(args[0])
 		if err != nil {
 			if strings.HasSuffix(args[0], ".toml") { // its keys are not axes
-				return usage(err, cmd.CommandPath()+" --help")
+				return exit.Misuse(err, cmd.CommandPath()+" --help")
 			}
 			return misused(cmd, err)
 		}
@@ -183,7 +186,7 @@ func (f *graphFlags) load(name string) (*graph.Graph, error) {
 // drawGraph writes g into dir as DOT and SVG: as given, and with components grouped.
 func drawGraph(p *program, g *graph.Graph, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return &failure{exitError, fmt.Errorf("cannot create the folder for drawings: %w", err), "use --out DIR for another folder, or --out - for no drawings"}
+		return exit.With(exit.Error, fmt.Errorf("cannot create the folder for drawings: %w", err), "use --out DIR for another folder, or --out - for no drawings")
 	}
 	base := strings.Map(func(r rune) rune { // a name from a file must not leave dir
 		if strings.ContainsRune(`/\:`, r) || r < ' ' {
@@ -201,7 +204,7 @@ func drawGraph(p *program, g *graph.Graph, dir string) error {
 			if err := files.Write(path, func(w io.Writer) error { return draw.write(w, grouped) }); err != nil {
 				return err
 			}
-			p.note("wrote %s", path)
+			p.Note("wrote %s", path)
 		}
 	}
 	return nil
@@ -210,18 +213,17 @@ func drawGraph(p *program, g *graph.Graph, dir string) error {
 // runGraph trains g with intra-stream parallelism and without, checks both and
 // compares their speed.
 func runGraph(p *program, cmd *cobra.Command, f *graphFlags, g *graph.Graph) error {
-	c, err := f.resolve(p)
-	if err != nil {
+	if err := f.resolve(p); err != nil {
 		return misused(cmd, err)
 	}
-	b, err := p.open(&f.settings, c)
+	b, err := bench.Open(f.Options, p)
 	if err != nil {
 		return misused(cmd, err)
 	}
 	defer b.Close()
-	r, err := network.Train(b.Device, g, f.size, c.Measure.Seed, b.free())
+	r, err := network.Train(b.Device, g, f.size, f.Config.Measure.Seed, b.Free())
 	if wrong := (*network.WrongError)(nil); errors.As(err, &wrong) {
-		return &failure{exitFailures, err, ""}
+		return exit.With(exit.Failures, err, "")
 	}
 	if err != nil {
 		return err
@@ -231,5 +233,5 @@ func runGraph(p *program, cmd *cobra.Command, f *graphFlags, g *graph.Graph) err
 			return err
 		}
 	}
-	return r.Table(b.info.Model).Write(p.out, f.format, p.style())
+	return r.Table(b.Info.Model).Write(p.out, f.format, p.style())
 }

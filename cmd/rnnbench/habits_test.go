@@ -4,18 +4,20 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // TestBareResume: --resume without a value resumes the latest run, whatever the command.
 func TestBareResume(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, "sweep --resume").want(t, exitError, nil, []string{"out"})
-	rnnbench(t, tiny).want(t, exitDone, nil, nil)
+	rnnbench(t, "sweep --resume").want(t, exit.Error, nil, []string{"out"})
+	rnnbench(t, tiny).want(t, exit.Done, nil, nil)
 	for _, line := range []string{"sweep --resume", "sweep --resume -q", "sweep -q --resume --retry-failed"} {
-		rnnbench(t, line).want(t, exitDone, []string{"naive"}, nil)
+		rnnbench(t, line).want(t, exit.Done, []string{"naive"}, nil)
 	}
-	rnnbench(t, "train --resume").want(t, exitUsage, nil, []string{"is not a run of train"})
-	rnnbench(t, "show --resume").want(t, exitUsage, nil, []string{"show has no flag --resume"})
+	rnnbench(t, "train --resume").want(t, exit.Usage, nil, []string{"is not a run of train"})
+	rnnbench(t, "show --resume").want(t, exit.Usage, nil, []string{"show has no flag --resume"})
 	if runs, err := os.ReadDir("out"); err != nil || len(runs) != 2 { // the run, and the name of the latest
 		t.Errorf("%d entries, %v", len(runs), err)
 	}
@@ -31,7 +33,7 @@ func TestSkipForAuto(t *testing.T) {
 		skipped := strings.Join(all[:i+1], ",")
 		o := rnnbench(t, lookup+skipped)
 		if i == len(all)-1 {
-			o.want(t, exitUsage, nil, []string{"auto has no technique left to choose: shorten --skip-impl"})
+			o.want(t, exit.Usage, nil, []string{"auto has no technique left to choose: shorten --skip-impl"})
 			continue
 		}
 		row := ""
@@ -40,7 +42,7 @@ func TestSkipForAuto(t *testing.T) {
 				row = l
 			}
 		}
-		if o.code != exitDone || row == "" {
+		if o.code != exit.Done || row == "" {
 			t.Fatalf("without %s: exit code %d: %s", skipped, o.code, o.errors)
 		}
 		for _, name := range all[:i+1] {
@@ -69,7 +71,7 @@ func TestPlainLocale(t *testing.T) {
 	t.Setenv("LC_ALL", "C")
 	ascii := func(s string) bool { return strings.IndexFunc(s, func(c rune) bool { return c > 126 }) < 0 }
 	for _, line := range []string{tiny, "show", "show --pivot hidden,impl", "sweep --help", "list cells", "explain -H 4 -B 1 -T 2", "doctor --help", tiny + " --dry-run"} {
-		if o := rnnbench(t, line); o.code != exitDone || !ascii(o.out) || !ascii(o.errors) {
+		if o := rnnbench(t, line); o.code != exit.Done || !ascii(o.out) || !ascii(o.errors) {
 			t.Errorf("%s: exit code %d, not in ASCII: %s%s", line, o.code, o.out, o.errors)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/internal/exit"
 	"rnnbench/plots/table"
 	"rnnbench/tuner/grid"
 )
@@ -46,7 +47,7 @@ func help(p *program, cmd *cobra.Command) {
 	w, width := new(strings.Builder), p.width(cmd.OutOrStdout())
 	defer func() {
 		if _, err := io.WriteString(letters(p, cmd.OutOrStdout()), w.String()); err != nil {
-			p.unwritten = &failure{code: exitError, err: err}
+			p.unwritten = &exit.Failure{Code: exit.Error, Err: err}
 		}
 	}()
 	long := cmd.Long
@@ -157,7 +158,7 @@ func helpCommand(p *program, root *cobra.Command) *cobra.Command {
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		about, rest, err := root.Find(args)
 		if err != nil || len(rest) > 0 && about == root {
-			return usage(grid.Unknown("command", args[0], commandNames(root)), "rnnbench --help")
+			return exit.Misuse(grid.Unknown("command", args[0], commandNames(root)), "rnnbench --help")
 		}
 		about.InitDefaultHelpFlag()
 		about.InitDefaultVersionFlag()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rnnbench/internal/exit"
 	"rnnbench/rnn/axis"
 )
 
@@ -20,7 +21,7 @@ func commands() []*cobra.Command {
 func TestHelp(t *testing.T) {
 	for _, c := range commands() {
 		o := rnnbench(t, c.Name()+" --help")
-		o.want(t, exitDone, []string{"Usage:", "Examples:"}, nil)
+		o.want(t, exit.Done, []string{"Usage:", "Examples:"}, nil)
 		golden(t, "help-"+c.Name(), o.out)
 		if by := rnnbench(t, "help "+c.Name()); by.out != o.out {
 			t.Errorf("help %s is not %s --help", c.Name(), c.Name())
@@ -28,14 +29,14 @@ func TestHelp(t *testing.T) {
 	}
 	for _, line := range []string{"", "--help", "help"} {
 		o := rnnbench(t, line)
-		o.want(t, exitDone, []string{"Measure:", "Manage:"}, nil)
+		o.want(t, exit.Done, []string{"Measure:", "Manage:"}, nil)
 		golden(t, "help", o.out)
 	}
 	sweep := rnnbench(t, "sweep --help")
 	for _, a := range axis.All() {
-		sweep.want(t, exitDone, []string{"--" + a.Name + " LIST "}, nil)
+		sweep.want(t, exit.Done, []string{"--" + a.Name + " LIST "}, nil)
 	}
-	rnnbench(t, "--version").want(t, exitDone, []string{"rnnbench "}, nil)
+	rnnbench(t, "--version").want(t, exit.Done, []string{"rnnbench "}, nil)
 }
 
 // TestExamples parses every example of the help as a shell would.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/internal/exit"
 	"rnnbench/internal/safe"
 )
 
@@ -13,7 +14,7 @@ import (
 // prints them so that terminals, spreadsheets and pages treat them as text.
 func TestHostileRecords(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, "sweep --impl naive -H 4 -B 1 -T 2 --rounds 1 --max-rounds 1 --warmup 0s --min-time 0s --out out -q").want(t, exitDone, nil, nil)
+	rnnbench(t, "sweep --impl naive -H 4 -B 1 -T 2 --rounds 1 --max-rounds 1 --warmup 0s --min-time 0s --out out -q").want(t, exit.Done, nil, nil)
 	runs, err := filepath.Glob("out/*/records.jsonl")
 	if err != nil || len(runs) != 1 {
 		t.Fatal(runs, err)
@@ -30,10 +31,10 @@ func TestHostileRecords(t *testing.T) {
 		"table": "=cmd|<b>", "csv": "'=cmd", "markdown": `=cmd\|&lt;b&gt;`, "benchfmt": "impl: =cmd|<b>",
 	} {
 		r := rnnbench(t, "show out -o "+format)
-		r.want(t, exitDone, []string{want}, nil)
+		r.want(t, exit.Done, []string{want}, nil)
 		if strings.ContainsFunc(r.out, func(c rune) bool { return c != '\n' && c != '\t' && safe.Hidden(c) }) {
 			t.Errorf("%s: %q", format, r.out)
 		}
 	}
-	rnnbench(t, "show out --where impl!=naive").want(t, exitDone, []string{"=cmd"}, nil)
+	rnnbench(t, "show out --where impl!=naive").want(t, exit.Done, []string{"=cmd"}, nil)
 }

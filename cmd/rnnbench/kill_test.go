@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
 	"rnnbench/tuner/wisdom"
 )
@@ -36,7 +37,7 @@ func TestKill(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			start := time.Now()
-			rnnbench(t, c.line+" --out whole").want(t, exitDone, nil, nil)
+			rnnbench(t, c.line+" --out whole").want(t, exit.Done, nil, nil)
 			whole := time.Since(start)
 			_, all, _, err := record.Read("whole")
 			if err != nil {

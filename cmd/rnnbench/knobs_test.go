@@ -11,7 +11,9 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/device/cpu/simd"
+	"rnnbench/internal/exit"
 	"rnnbench/record"
+	"rnnbench/tuner/bench"
 )
 
 // TestKnobsMeanTheSameEverywhere: a CPU knob is valid on every instruction set and with any
@@ -37,14 +39,14 @@ func TestKnobsMeanTheSameEverywhere(t *testing.T) {
 	for _, l := range levels {
 		for _, threads := range []int{1, 2} {
 			o := rnnbench(t, fmt.Sprintf("%s --dry-run -o csv --simd %v --threads %d --impl %s", grid, l, threads, strings.Join(specs, ",")))
-			o.want(t, exitDone, []string{record.ReasonKnob}, nil)
+			o.want(t, exit.Done, []string{record.ReasonKnob}, nil)
 		}
 	}
-	rnnbench(t, grid+" --threads 1 --dry-run --impl persistent:bands=0:ahead=0,scan:scansplit=0").want(t, exitDone, nil, nil)
-	rnnbench(t, grid+" --impl persistent:bands=-1").want(t, exitUsage, nil, []string{"persistent: knob bands cannot be -1: it takes 0 to 1024"})
-	rnnbench(t, grid+" --impl persistent:bend=1").want(t, exitUsage, nil, []string{`unknown knob "bend"`})
+	rnnbench(t, grid+" --threads 1 --dry-run --impl persistent:bands=0:ahead=0,scan:scansplit=0").want(t, exit.Done, nil, nil)
+	rnnbench(t, grid+" --impl persistent:bands=-1").want(t, exit.Usage, nil, []string{"persistent: knob bands cannot be -1: it takes 0 to 1024"})
+	rnnbench(t, grid+" --impl persistent:bend=1").want(t, exit.Usage, nil, []string{`unknown knob "bend"`})
 	o := rnnbench(t, grid+" --threads 1 --impl naive,naive:bands=2")
-	o.want(t, exitDone, nil, nil)
+	o.want(t, exit.Done, nil, nil)
 	_, recs, _, err := record.Read("out")
 	if err != nil {
 		t.Fatal(err)
@@ -65,9 +67,9 @@ func TestKnobsMeanTheSameEverywhere(t *testing.T) {
 // TestKnobsBeforePeaks: a wrong knob is reported before the machine's peaks are measured.
 func TestKnobsBeforePeaks(t *testing.T) {
 	t.Chdir(t.TempDir())
-	usual := limitsOf
-	t.Cleanup(func() { limitsOf = usual })
-	limitsOf = func(device.Meter, device.Info) (device.Limits, error) {
+	usual := bench.LimitsOf
+	t.Cleanup(func() { bench.LimitsOf = usual })
+	bench.LimitsOf = func(device.Meter, device.Info) (device.Limits, error) {
 		t.Error("peaks were measured")
 		return device.Limits{}, nil
 	}
@@ -76,7 +78,7 @@ func TestKnobsBeforePeaks(t *testing.T) {
 			"naive:foo=1": `naive: unknown knob "foo": choose among workers`, "naive,cudnnstyle:fused=9": "knob fused cannot be 9", "scan:bands=-1": "knob bands cannot be -1",
 		} {
 			o := rnnbench(t, command+" --threads 2 --impl "+impl)
-			o.want(t, exitUsage, nil, []string{want, "hint: rnnbench list knobs"})
+			o.want(t, exit.Usage, nil, []string{want, "hint: rnnbench list knobs"})
 		}
 	}
 }
@@ -98,7 +100,7 @@ func TestSIMDVariable(t *testing.T) {
 		}
 		return string(out), cmd.ProcessState.ExitCode()
 	}
-	if out, code := under("generic", tiny); code != exitDone {
+	if out, code := under("generic", tiny); code != exit.Done {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
 	m, _, _, err := record.Read("out")
@@ -109,12 +111,12 @@ func TestSIMDVariable(t *testing.T) {
 		t.Errorf("measured with %q", got)
 	}
 	for level, want := range map[string]string{"mmx": "RNNBENCH_SIMD=mmx: choose among generic, avx2, avx512, avx512bf16, amx"} {
-		if out, code := under(level, tiny); code != exitUsage || !strings.Contains(out, want) {
+		if out, code := under(level, tiny); code != exit.Usage || !strings.Contains(out, want) {
 			t.Errorf("%s: exit code %d: %s", level, code, out)
 		}
 	}
 	if simd.Detect() > simd.Generic {
-		if out, code := under("generic", tiny+" --simd "+simd.Detect().String()); code == exitDone || !strings.Contains(out, "RNNBENCH_SIMD=generic forbids") || !strings.Contains(out, "hint: unset RNNBENCH_SIMD") {
+		if out, code := under("generic", tiny+" --simd "+simd.Detect().String()); code == exit.Done || !strings.Contains(out, "RNNBENCH_SIMD=generic forbids") || !strings.Contains(out, "hint: unset RNNBENCH_SIMD") {
 			t.Errorf("exit code %d: %s", code, out)
 		}
 	}

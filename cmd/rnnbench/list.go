@@ -16,12 +16,14 @@ import (
 	"rnnbench/device/cpu"
 	"rnnbench/device/cuda"
 	"rnnbench/impl"
+	"rnnbench/internal/exit"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/rnn/axis"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner"
+	"rnnbench/tuner/bench"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -67,10 +69,10 @@ func listCommand(p *program) *cobra.Command {
   rnnbench list techniques -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && !slices.Contains(names, args[0]) {
-				return usage(grid.Unknown("list of", args[0], names), "rnnbench list")
+				return exit.Misuse(grid.Unknown("list of", args[0], names), "rnnbench list")
 			}
 			if len(args) > 1 {
-				return usage(fmt.Errorf("list takes one argument, but got also %q", args[1]), "rnnbench list --help")
+				return exit.Misuse(fmt.Errorf("list takes one argument, but got also %q", args[1]), "rnnbench list --help")
 			}
 			return nil
 		},
@@ -95,7 +97,7 @@ func listCommand(p *program) *cobra.Command {
 	})
 	return p.verb(cmd, func(_ context.Context, _ *cobra.Command, args []string) error {
 		if l.rivals != nil && !slices.Equal(args, []string{"rivals"}) {
-			return usage(errors.New("--rival works only with list rivals"), "rnnbench list rivals --rival "+l.rivals[0])
+			return exit.Misuse(errors.New("--rival works only with list rivals"), "rnnbench list rivals --rival "+l.rivals[0])
 		}
 		t := words("list", "of")
 		for _, c := range catalogues() {
@@ -145,8 +147,7 @@ func cellTable(lister) (*table.Table, error) {
 	return t, nil
 }
 
-func deviceTable(lister) (*table.Table, error) {
-	var s settings
+func deviceTable(l lister) (*table.Table, error) {
 	t := words("device", "model", "key", "workers", "memory", "libraries")
 	t.Columns[3].Right, t.Columns[4].Right, t.Columns[4].Key = true, true, "mem_bytes"
 	for i := -1; ; i++ { // the processor, then GPUs until there are no more
@@ -154,7 +155,7 @@ func deviceTable(lister) (*table.Table, error) {
 		if i >= 0 {
 			name = fmt.Sprintf("cuda:%d", i)
 		}
-		b, err := s.open(config.Config{Devices: []string{name}, Measure: config.Default()})
+		b, err := bench.OpenDevice(bench.Options{Config: config.Config{Devices: []string{name}, Measure: config.Default()}}, l)
 		if err != nil && i < 0 {
 			return nil, err
 		}
@@ -165,11 +166,11 @@ func deviceTable(lister) (*table.Table, error) {
 			return t, nil
 		}
 		var libraries []string
-		for _, name := range slices.Sorted(maps.Keys(b.info.Libraries)) {
-			libraries = append(libraries, name+" "+b.info.Libraries[name])
+		for _, name := range slices.Sorted(maps.Keys(b.Info.Libraries)) {
+			libraries = append(libraries, name+" "+b.Info.Libraries[name])
 		}
-		r := row(b.info.Name, b.info.Model, b.info.Key, "", "", strings.Join(libraries, ", "))
-		r[3], r[4] = table.Int(b.info.Workers), table.Cell{Text: quantity.Bytes(float64(b.info.Memory)), Value: b.info.Memory}
+		r := row(b.Info.Name, b.Info.Model, b.Info.Key, "", "", strings.Join(libraries, ", "))
+		r[3], r[4] = table.Int(b.Info.Workers), table.Cell{Text: quantity.Bytes(float64(b.Info.Memory)), Value: b.Info.Memory}
 		t.Rows = append(t.Rows, r)
 		b.Close()
 	}

@@ -5,9 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/internal/exit"
 	"rnnbench/internal/safe"
 	"rnnbench/plots/table"
 	"rnnbench/rival"
+	"rnnbench/tuner/bench"
 	"rnnbench/tuner/config"
 )
 
@@ -27,8 +29,7 @@ func rivalTable(l lister) (*table.Table, error) {
 			found = append(found, file)
 		}
 	}
-	var s settings
-	b, err := s.open(config.Config{Devices: []string{"cpu"}, Measure: config.Default()})
+	b, err := bench.OpenDevice(bench.Options{Config: config.Config{Devices: []string{"cpu"}, Measure: config.Default()}}, l)
 	if err != nil {
 		return nil, err
 	}
@@ -36,11 +37,11 @@ func rivalTable(l lister) (*table.Table, error) {
 	for _, file := range found {
 		layer, err := config.ReadRivals(file)
 		if err != nil {
-			return nil, usage(err, "see docs/rivals.md")
+			return nil, exit.Misuse(err, "see docs/rivals.md")
 		}
 		c, err := config.Resolve(layer)
 		if err != nil {
-			return nil, usage(err, "see docs/rivals.md")
+			return nil, exit.Misuse(err, "see docs/rivals.md")
 		}
 		for _, r := range c.Rivals {
 			version, missing := l.tryRival(r, b)
@@ -54,15 +55,15 @@ func rivalTable(l lister) (*table.Table, error) {
 }
 
 // tryRival starts r for the device of b. It returns r's version and what r lacks to run there.
-func (l lister) tryRival(r config.Rival, b *bench) (version, missing string) {
-	defer busy(l.program, late, "starting rival "+r.Name)()
-	started, err := rival.Open(rival.Options{Name: r.Name, Command: r.Command, Devices: r.Devices, Vary: r.Vary, On: b.info})
+func (l lister) tryRival(r config.Rival, b *bench.Bench) (version, missing string) {
+	defer l.Busy("starting rival " + r.Name)()
+	started, err := rival.Open(rival.Options{Name: r.Name, Command: r.Command, Devices: r.Devices, Vary: r.Vary, On: b.Info})
 	if err != nil {
 		return "", strings.Join(strings.Fields(safe.Text(err.Error())), " ")
 	}
 	missing = "nothing"
 	if !started.Runs() {
-		missing = "a device that it runs on, which " + b.info.Name + " is not"
+		missing = "a device that it runs on, which " + b.Info.Name + " is not"
 	}
 	version = started.Version()
 	if err := started.Close(); err != nil {

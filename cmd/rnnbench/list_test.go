@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"rnnbench/internal/exit"
 )
 
 func TestManage(t *testing.T) {
@@ -12,14 +14,14 @@ func TestManage(t *testing.T) {
 	valid := func(line string) {
 		t.Helper()
 		o := rnnbench(t, line)
-		o.want(t, exitDone, nil, nil)
+		o.want(t, exit.Done, nil, nil)
 		if !json.Valid([]byte(o.out)) {
 			t.Errorf("%s: not JSON: %s", line, o.out)
 		}
 	}
 	for _, c := range catalogues() {
 		o := rnnbench(t, "list "+c.name)
-		o.want(t, exitDone, []string{strings.TrimSuffix(strings.Replace(c.name, "axes", "axis", 1), "s")}, nil)
+		o.want(t, exit.Done, []string{strings.TrimSuffix(strings.Replace(c.name, "axes", "axis", 1), "s")}, nil)
 		for line := range strings.Lines(o.out) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > pageWidth {
 				t.Errorf("list %s has a line of %d columns: %s", c.name, n, line)
@@ -31,11 +33,11 @@ func TestManage(t *testing.T) {
 		valid(line)
 	}
 	if !testing.Short() { // measures this machine once more
-		rnnbench(t, "doctor --threads 1").want(t, exitDone, []string{"with 1 worker and ", "peak", "noise"}, nil)
+		rnnbench(t, "doctor --threads 1").want(t, exit.Done, []string{"with 1 worker and ", "peak", "noise"}, nil)
 	}
-	rnnbench(t, "reproduce").want(t, exitDone, []string{"appleyard-table1"}, nil)
+	rnnbench(t, "reproduce").want(t, exit.Done, []string{"appleyard-table1"}, nil)
 	for _, s := range []string{"bash", "zsh", "fish", "powershell"} {
-		rnnbench(t, "completion "+s).want(t, exitDone, []string{"rnnbench"}, nil)
+		rnnbench(t, "completion "+s).want(t, exit.Done, []string{"rnnbench"}, nil)
 	}
 	for _, c := range []struct{ line, word string }{
 		{"__complete sweep --cell lstm,g", "lstm,gru\tGRU"},
@@ -59,6 +61,6 @@ func TestManage(t *testing.T) {
 		{"__complete plot --x g", "graph\t"},
 		{"__complete plot --panel inp", "inputbatch\t"},
 	} {
-		rnnbench(t, c.line).want(t, exitDone, []string{c.word}, nil)
+		rnnbench(t, c.line).want(t, exit.Done, []string{c.word}, nil)
 	}
 }

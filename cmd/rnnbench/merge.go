@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/experiments"
+	"rnnbench/internal/exit"
 	"rnnbench/record"
 	"rnnbench/record/merge"
 	"rnnbench/train"
@@ -37,7 +38,7 @@ if they differ by more than the noise. Winners of tune go into the wisdom file.`
   rnnbench merge out && rnnbench show`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage(errors.New("merge needs the shards to merge"), "rnnbench merge --help")
+				return exit.Misuse(errors.New("merge needs the shards to merge"), "rnnbench merge --help")
 			}
 			return nil
 		},
@@ -52,19 +53,18 @@ if they differ by more than the noise. Winners of tune go into the wisdom file.`
 		addWisdomFlag(fs, &o.wisdom)
 	})
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, args []string) error {
-		c, err := s.resolve(p)
-		if err != nil {
+		if err := s.resolve(p); err != nil {
 			return misused(cmd, err)
 		}
 		if cmd.Flags().Changed("out") {
-			o.dir = c.Dir
+			o.dir = s.Config.Dir
 		}
 		paths := make([]string, len(args))
 		for i, a := range args {
 			if a == "" {
 				return misused(cmd, errors.New("the name of a run is empty: write a name, or leave the argument out"))
 			}
-			paths[i] = runPath(a, c.Dir)
+			paths[i] = record.Find(a, s.Config.Dir)
 		}
 		return mergeShards(p, cmd, paths, o)
 	})
@@ -79,20 +79,20 @@ type mergeOptions struct {
 func mergeShards(p *program, cmd *cobra.Command, paths []string, o mergeOptions) error {
 	g, err := merge.Read(paths, train.Saved)
 	if err != nil && strings.Contains(err.Error(), "is no shard") {
-		return usage(err, "to put whole runs together, name them all: rnnbench show RUN RUN, or report, plot or compare")
+		return exit.Misuse(err, "to put whole runs together, name them all: rnnbench show RUN RUN, or report, plot or compare")
 	}
 	if err != nil {
 		return misused(cmd, err)
 	}
 	for _, w := range g.Warnings {
-		p.warn("%v", w)
+		p.Warn("%v", w)
 	}
 	if o.dir == "" {
 		o.dir = filepath.Dir(filepath.Clean(g.Sets[0].Dir))
 	}
 	dir, m, err := g.Write(o.dir)
 	if err != nil {
-		return &failure{exitError, err, ""}
+		return exit.With(exit.Error, err, "")
 	}
 	if err := mergeWisdom(p, g, dir, o); err != nil {
 		return err
@@ -101,28 +101,28 @@ func mergeShards(p *program, cmd *cobra.Command, paths []string, o mergeOptions)
 	for _, n := range m.Counts {
 		sum += n
 	}
-	p.note("%d of %s merged into %s: %s", len(m.Merged.Shards), plural(m.Merged.Count, "shard"), dir, plural(sum, "record"))
+	p.Note("%d of %s merged into %s: %s", len(m.Merged.Shards), plural(m.Merged.Count, "shard"), dir, plural(sum, "record"))
 	tellNodes(p, m.Merged)
 	for _, path := range g.Ahead {
-		p.warn("%s is left out, since it was saved while the records were read: run the same merge again", path)
+		p.Warn("%s is left out, since it was saved while the records were read: run the same merge again", path)
 	}
 	if id := experiments.Of(m); id != "" {
-		p.note("hint: rnnbench reproduce %s --from %s reports on the run", id, dir)
+		p.Note("hint: rnnbench reproduce %s --from %s reports on the run", id, dir)
 	}
 	gaps := m.Merged.Gaps()
 	for _, line := range gaps {
-		p.note("%s", line)
+		p.Note("%s", line)
 	}
 	if len(gaps) == 0 || o.allowMissing {
 		return nil
 	}
-	return &failure{exitFailures, fmt.Errorf("the run is not complete"), "start the jobs of these shards again, then run the same merge"}
+	return exit.With(exit.Failures, fmt.Errorf("the run is not complete"), "start the jobs of these shards again, then run the same merge")
 }
 
 // tellNodes prints how far the machines differ.
 func tellNodes(p *program, m *record.Merged) {
 	for _, line := range m.Lines() {
-		p.note("%s", line)
+		p.Note("%s", line)
 	}
 	warnNodes(p, m)
 }
@@ -130,7 +130,7 @@ func tellNodes(p *program, m *record.Merged) {
 // warnNodes warns where machines differ by more than the noise.
 func warnNodes(p *program, m *record.Merged) {
 	if names := m.Differ(); names != nil {
-		p.warn("nodes differ by more than the noise, so compare only techniques at the same point: %s", strings.Join(names, ", "))
+		p.Warn("nodes differ by more than the noise, so compare only techniques at the same point: %s", strings.Join(names, ", "))
 	}
 }
 
@@ -140,7 +140,7 @@ func mergeWisdom(p *program, g *merge.Group, dir string, o mergeOptions) error {
 	for _, s := range g.Sets {
 		b, err := wisdom.Read(filepath.Join(s.Dir, record.WisdomFile))
 		if err != nil {
-			return &failure{exitError, err, ""}
+			return exit.With(exit.Error, err, "")
 		}
 		all.Merge(b)
 	}
@@ -150,7 +150,7 @@ func mergeWisdom(p *program, g *merge.Group, dir string, o mergeOptions) error {
 	put := func(path string) error {
 		_, err := wisdom.Update(path, func(b *wisdom.Book) bool { taken, _ := b.Merge(all); return taken > 0 })
 		if err != nil {
-			return &failure{exitError, err, "use --wisdom FILE for another file, or --no-wisdom to save none"}
+			return exit.With(exit.Error, err, "use --wisdom FILE for another file, or --no-wisdom to save none")
 		}
 		return nil
 	}
@@ -159,11 +159,11 @@ func mergeWisdom(p *program, g *merge.Group, dir string, o mergeOptions) error {
 	}
 	path, err := wisdom.Path(o.wisdom)
 	if err != nil {
-		return &failure{exitError, err, "use --no-wisdom to save none"}
+		return exit.With(exit.Error, err, "use --no-wisdom to save none")
 	}
 	if err := put(path); err != nil {
 		return err
 	}
-	p.note("%s merged into %s", entries(len(all.Entries)), path)
+	p.Note("%s merged into %s", entries(len(all.Entries)), path)
 	return nil
 }

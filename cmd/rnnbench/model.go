@@ -9,10 +9,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/internal/exit"
 	"rnnbench/model"
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/tuner"
+	"rnnbench/tuner/bench"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -40,7 +42,7 @@ bandwidth of main memory, 16-bit arithmetic, half the latency.`,
   rnnbench model h200 --cell lstm -H 512,1024 -B 1,16 -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage(fmt.Errorf("model takes one machine, but got also %q", args[1]), "rnnbench model --help")
+				return exit.Misuse(fmt.Errorf("model takes one machine, but got also %q", args[1]), "rnnbench model --help")
 			}
 			return nil
 		},
@@ -75,11 +77,10 @@ bandwidth of main memory, 16-bit arithmetic, half the latency.`,
 		if err := errors.Join(usual.Set("hidden", "128:2048:x2"), usual.Set("batch", "1,4"), usual.Set("cell", "rnn-tanh")); err != nil {
 			return err
 		}
-		c, err := s.resolve(p, usual)
-		if err != nil {
+		if err := s.resolve(p, usual); err != nil {
 			return misused(cmd, err)
 		}
-		points, err := modelPoints(c.Grid)
+		points, err := modelPoints(s.Config.Grid)
 		if err != nil {
 			return misused(cmd, err)
 		}
@@ -87,7 +88,7 @@ bandwidth of main memory, 16-bit arithmetic, half the latency.`,
 		if err != nil {
 			return misused(cmd, err)
 		}
-		m, err := p.machine(&s, c, args)
+		m, err := p.machine(&s, args)
 		if err != nil {
 			return err
 		}
@@ -100,32 +101,34 @@ bandwidth of main memory, 16-bit arithmetic, half the latency.`,
 }
 
 // machine returns the machine that args name, or measures this one.
-func (p *program) machine(s *settings, c config.Config, args []string) (*model.Machine, error) {
+func (p *program) machine(s *settings, args []string) (*model.Machine, error) {
 	if len(args) > 0 && args[0] != thisMachine {
 		m, err := model.Load(args[0])
 		if err != nil {
-			return nil, usage(err, "run rnnbench doctor --machine FILE to describe this machine")
+			return nil, exit.Misuse(err, "run rnnbench doctor --machine FILE to describe this machine")
 		}
 		return m, nil
 	}
-	b, err := p.open(s, c)
+	b, err := bench.Open(s.Options, p)
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
-	if err := measureModel(p, b); err != nil {
+	if err := b.MeasureMachine(); err != nil {
 		return nil, err
 	}
-	if b.machine == nil {
-		return nil, errNoMachine
+	if b.Machine == nil {
+		return nil, bench.ErrNoMachine
 	}
-	return b.machine, nil
+	return b.Machine, nil
 }
 
 // modelPoints returns the points that a request names.
 func modelPoints(r grid.Request) ([]record.Point, error) {
-	r.Impl = []string{referenceName} // a grid needs a technique, though the model uses none
-	g, err := grid.New(r, grid.Vocabulary{Words: grid.Words(cellNames()), Lengths: readLengths, Impls: []string{referenceName}})
+	r.Impl = []string{bench.Reference} // a grid needs a technique, though the model uses none
+	v := bench.Words()
+	v.Impls = []string{bench.Reference}
+	g, err := grid.New(r, v)
 	if err != nil {
 		return nil, err
 	}
@@ -147,27 +150,3 @@ func variantsOf(text string) ([]model.Variant, error) {
 	}
 	return list, nil
 }
-
-// A prediction is the model's step time for a persistent technique at one point.
-type prediction struct{ *model.Bands }
-
-// predict predicts the time of one step of a layer of l if each worker keeps a band of its
-// recurrent weights. It returns nil if the machine was not measured or the cell has no recurrent
-// weights.
-func (b *bench) predict(l *tuner.Layout) (*prediction, error) {
-	if b.machine == nil || l.Problem.Cell.Recurrent == 0 {
-		return nil, nil
-	}
-	w, err := tuner.WorkOf(l.Point)
-	if err != nil {
-		return nil, err
-	}
-	x, err := b.machine.InBands(l.Problem.Cell, w)
-	if err != nil {
-		return nil, err
-	}
-	return &prediction{x}, nil
-}
-
-// notes returns the prediction as sentences.
-func (x *prediction) notes() []string { return table.BandNotes(x.Bands) }

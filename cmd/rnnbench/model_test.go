@@ -5,22 +5,20 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"rnnbench/model"
-	"rnnbench/record"
-	"rnnbench/tuner"
+	"rnnbench/internal/exit"
+	"rnnbench/tuner/bench"
 )
 
 // TestModel predicts for built-in machines, one from a file, and this one.
 func TestModel(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, "model titanx -H 1152 -B 4 --variant all").want(t, exitDone, []string{"24×1", "registers", "latency", "fp16"}, nil)
-	dir, was := t.TempDir(), machinesFolder
-	machinesFolder = func() string { return dir }
-	defer func() { machinesFolder = was }()
-	rnnbench(t, "doctor --threads 2 --machine here.toml").want(t, exitDone, []string{"barrier", "L2", "products"}, []string{"wrote here.toml"})
+	rnnbench(t, "model titanx -H 1152 -B 4 --variant all").want(t, exit.Done, []string{"24×1", "registers", "latency", "fp16"}, nil)
+	dir, was := t.TempDir(), bench.MachinesFolder
+	bench.MachinesFolder = func() string { return dir }
+	defer func() { bench.MachinesFolder = was }()
+	rnnbench(t, "doctor --threads 2 --machine here.toml").want(t, exit.Done, []string{"barrier", "L2", "products"}, []string{"wrote here.toml"})
 	if kept, err := filepath.Glob(filepath.Join(dir, "cpu-*-2t-*.toml")); err != nil || len(kept) != 1 {
 		t.Errorf("doctor kept %v for the floors of sweeps, %v", kept, err)
 	}
@@ -29,7 +27,7 @@ func TestModel(t *testing.T) {
 		machines = machines[:2] // the others measure this machine once more
 	}
 	for _, machine := range machines {
-		rnnbench(t, "model "+machine+" --cell lstm -H 64,4096 -B 1").want(t, exitDone, []string{"lstm", "DRAM"}, nil)
+		rnnbench(t, "model "+machine+" --cell lstm -H 64,4096 -B 1").want(t, exit.Done, []string{"lstm", "DRAM"}, nil)
 	}
 	o := rnnbench(t, "model h200 -H 512 -B 1,16 --precision bf16 -o json")
 	var rows []struct {
@@ -54,12 +52,12 @@ func TestModel(t *testing.T) {
 		"model titanx -H 0":             "hidden",
 		"model titanx --cell gilr -H 8": "no recurrent product",
 	} {
-		rnnbench(t, line).want(t, exitUsage, nil, []string{want})
+		rnnbench(t, line).want(t, exit.Usage, nil, []string{want})
 	}
 	if err := os.WriteFile("bad.toml", []byte("name = \"x\"\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, "model bad.toml").want(t, exitUsage, nil, []string{"flops is 0", "bad.toml"})
+	rnnbench(t, "model bad.toml").want(t, exit.Usage, nil, []string{"flops is 0", "bad.toml"})
 	text, err := os.ReadFile("here.toml")
 	if err != nil {
 		t.Fatal(err)
@@ -67,44 +65,6 @@ func TestModel(t *testing.T) {
 	if err := os.WriteFile("cut.toml", text[:bytes.LastIndex(text, []byte("x = "))], 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, "model cut.toml").want(t, exitUsage, nil, []string{"level DRAM has no m", "cut.toml"})
-	rnnbench(t, "doctor --machine no/such/folder.toml").want(t, exitError, nil, []string{"cannot write"})
-}
-
-// TestPredict explains where weights stay and what a step takes.
-func TestPredict(t *testing.T) {
-	m, err := model.Load("xeon")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &bench{machine: m}
-	for _, c := range []struct {
-		cell     string
-		hidden   int
-		resident bool
-		want     []string
-	}{
-		{"rnn-tanh", 512, true, []string{"512 KiB for each worker stay in its L2", "each private cache holds 768 KiB of weights, enough for 626 units", "predicted step of one layer in bands of units: 7.91 µs"}},
-		{"lstm", 512, false, []string{"4.00 MiB stay in L3, which is shared"}},
-		{"gilr", 512, false, nil},
-	} {
-		at := record.Point{Cell: c.cell, Pass: "forward", Hidden: c.hidden, Input: 8, Batch: 1, Steps: 4, Layers: 1, Precision: "fp32"}
-		problem, err := tuner.Problem(at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := b.predict(&tuner.Layout{Point: at, Problem: problem})
-		if err != nil || (x == nil) != (c.want == nil) {
-			t.Fatalf("%s: %v, %v", c.cell, x, err)
-		}
-		if x == nil {
-			continue
-		}
-		notes := strings.Join(x.notes(), "\n")
-		for _, want := range c.want {
-			if x.Resident != c.resident || !strings.Contains(notes, want) {
-				t.Errorf("%s: no %q in\n%s", c.cell, want, notes)
-			}
-		}
-	}
+	rnnbench(t, "model cut.toml").want(t, exit.Usage, nil, []string{"level DRAM has no m", "cut.toml"})
+	rnnbench(t, "doctor --machine no/such/folder.toml").want(t, exit.Error, nil, []string{"cannot write"})
 }

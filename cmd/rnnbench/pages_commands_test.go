@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // shown lists the commands that a page shows, in blocks of code and in its text.
@@ -120,7 +122,7 @@ func tried(t *testing.T, args []string) (did int, err error) {
 	}
 	if i := slices.Index(args, "--"); i >= 0 && args[0] == "submit" { // it submits another command
 		o := rnnbenchWith(t.Context(), "", dryly(args)...)
-		if o.code != exitDone {
+		if o.code != exit.Done {
 			return 0, fmt.Errorf("exit code %d with --dry-run: %s", o.code, o.errors)
 		}
 		return tried(t, args[i+1:])
@@ -132,7 +134,7 @@ func tried(t *testing.T, args []string) (did int, err error) {
 		args = append(slices.Clone(args), "--depth", "1") // fewer candidates to lay out
 	}
 	o := rnnbenchWith(t.Context(), "", append(slices.Clone(args), "--dry-run")...)
-	if o.code != exitDone {
+	if o.code != exit.Done {
 		return 0, fmt.Errorf("exit code %d with --dry-run: %s", o.code, o.errors)
 	}
 	return 1, nil
@@ -195,7 +197,7 @@ func TestGuideRuns(t *testing.T) {
 				args = append(slices.Clone(args), "--"+name, value)
 			}
 		}
-		if o := rnnbenchWith(t.Context(), "", args...); o.code != exitDone {
+		if o := rnnbenchWith(t.Context(), "", args...); o.code != exit.Done {
 			t.Errorf("%s: exit code %d: %s", line, o.code, o.errors)
 		}
 		ran++

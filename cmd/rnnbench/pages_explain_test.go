@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // TestPageExplains compares explain's output in kernels.md with what the program prints, row by
@@ -32,7 +34,7 @@ func holdShown(t *testing.T, text, begin string) (rows int) {
 	for _, after := range strings.Split(text, "    $ rnnbench "+begin)[1:] {
 		line, after, _ := strings.Cut(after, "\n")
 		o := rnnbenchWith(t.Context(), "", shell(begin+line)...)
-		if o.code != exitDone {
+		if o.code != exit.Done {
 			t.Errorf("%s: exit code %d: %s", line, o.code, o.errors)
 		}
 		printed := map[string]bool{}

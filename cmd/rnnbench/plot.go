@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/internal/exit"
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/record"
@@ -100,7 +101,7 @@ func plotCommand(p *program) *cobra.Command {
 			if err := plots.Save(file, figure); err != nil {
 				return err
 			}
-			p.note("wrote %s", file)
+			p.Note("wrote %s", file)
 		}
 		return nil
 	})
@@ -120,7 +121,7 @@ func checkDrawable(recs []record.Record, spec plots.Spec) error {
 	if slices.ContainsFunc(recs, func(r record.Record) bool { return r.Seconds() > 0 }) {
 		what = m.Title
 	}
-	return usage(fmt.Errorf("none of the %s has a value to draw: %s", plural(len(recs), "record"), what), "rnnbench show prints the status of each record")
+	return exit.Misuse(fmt.Errorf("none of the %s has a value to draw: %s", plural(len(recs), "record"), what), "rnnbench show prints the status of each record")
 }
 
 // machine returns the name, copy rate in bytes/s and peaks by precision of the device that all runs

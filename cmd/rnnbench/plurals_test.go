@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 var (
@@ -46,7 +48,7 @@ func TestPlurals(t *testing.T) {
 		"sweep --impl naive --shard 1/1 --label part" + one, "show part", "wisdom prune --incomplete --dry-run",
 	} {
 		o := rnnbench(t, line)
-		if o.code == exitUsage {
+		if o.code == exit.Usage {
 			t.Errorf("%s: %s", line, o.errors)
 		}
 		if wrong := wrongPlurals(o.out + o.errors); len(wrong) > 0 {

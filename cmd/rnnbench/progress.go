@@ -25,8 +25,8 @@ func progressFlag(p *program, cmd *cobra.Command) {
 	})
 }
 
-// newProgress returns a display of a sweep's progress; f forecasts its time, and may be nil.
-func (p *program) newProgress(f *plan.Forecast, total int) *progress.Progress {
+// Progress returns a display of a sweep's progress; f forecasts its time, and may be nil.
+func (p *program) Progress(f *plan.Forecast, total int) *progress.Progress {
 	return progress.New(p.progressOptions(total), f)
 }
 

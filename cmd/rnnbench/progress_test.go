@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/internal/exit"
 	"rnnbench/tuner/progress"
 )
 
@@ -25,7 +26,7 @@ func messages(t *testing.T, text string) (list []progress.Message, events map[st
 func TestProgressForPrograms(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, tiny+" --progress json -o csv")
-	o.want(t, exitDone, []string{"naive"}, nil)
+	o.want(t, exit.Done, []string{"naive"}, nil)
 	list, events := messages(t, o.errors)
 	if events["record"] != 4 || events["phase"] == 0 || events["note"] < 2 {
 		t.Errorf("events %v", events)
@@ -53,13 +54,13 @@ func TestProgressForPrograms(t *testing.T) {
 	}
 	o = rnnbench(t, "sweep --progress json -H abc")
 	list, _ = messages(t, o.errors)
-	if m := list[len(list)-1]; o.code != exitUsage || m.Event != "error" || m.Exit != exitUsage || !strings.Contains(m.Text, "is not a size") {
+	if m := list[len(list)-1]; o.code != exit.Usage || m.Event != "error" || m.Exit != exit.Usage || !strings.Contains(m.Text, "is not a size") {
 		t.Errorf("%+v", list)
 	}
 	if o = rnnbench(t, tiny+" --progress json -q -o csv"); o.errors != "" {
 		t.Errorf("quiet: %s", o.errors)
 	}
-	if o = rnnbench(t, "verify --progress json -H 8 -B 2 -T 3 --impl naive"); o.code != exitDone {
+	if o = rnnbench(t, "verify --progress json -H 8 -B 2 -T 3 --impl naive"); o.code != exit.Done {
 		t.Errorf("%+v", o)
 	}
 	messages(t, o.errors)
@@ -70,7 +71,7 @@ func TestProgressForPrograms(t *testing.T) {
 func TestTuneTellsOfPoints(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, strings.Replace(tinyTune, "-H 8", "-H 8,16", 1))
-	o.want(t, exitDone, nil, []string{"[1/2] lstm forward H=8 B=2 T=3 L=1  ", "  ETA ", "[2/2] lstm forward H=16"})
+	o.want(t, exit.Done, nil, []string{"[1/2] lstm forward H=8 B=2 T=3 L=1  ", "  ETA ", "[2/2] lstm forward H=16"})
 	if n := strings.Count(o.errors, "\n["); n != 2 {
 		t.Errorf("%d lines of points:\n%s", n, o.errors)
 	}

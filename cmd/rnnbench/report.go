@@ -16,6 +16,7 @@ import (
 	"rnnbench/record"
 	"rnnbench/record/files"
 	"rnnbench/report"
+	"rnnbench/tuner/bench"
 )
 
 func reportCommand(p *program) *cobra.Command {
@@ -65,12 +66,12 @@ If several runs measured the same points, the report adds their labels.`,
 		if err := knownBaseline(cmd, recs, o.Baseline); err != nil {
 			return err
 		}
-		o.Settings = func(r *record.Record) string { return spelledOut(r.Impl.Name, r.Impl.Knobs, r.Point, r.Device) }
+		o.Settings = func(r *record.Record) string { return bench.Spell(r.Impl.Name, r.Impl.Knobs, r.Point, r.Device) }
 		write := func(w io.Writer) error { return report.Write(w, sets, recs, o) }
 		if file == "" || file == "-" {
 			return write(p.out)
 		}
-		done := busy(p, late, "drawing "+file)
+		done := p.Busy("drawing " + file)
 		err = files.Write(file, write)
 		done()
 		if err != nil {
@@ -84,7 +85,7 @@ If several runs measured the same points, the report adds their labels.`,
 		if info.Mode().IsRegular() { // a pipe has no size
 			size = ", " + quantity.Bytes(float64(info.Size()))
 		}
-		p.note("wrote %s%s", file, size)
+		p.Note("wrote %s%s", file, size)
 		return nil
 	})
 }

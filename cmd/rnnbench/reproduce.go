@@ -13,15 +13,19 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rnnbench/device"
 	"rnnbench/experiments"
 	"rnnbench/experiments/session"
+	"rnnbench/internal/exit"
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/train/training"
+	"rnnbench/tuner/auto"
+	"rnnbench/tuner/bench"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
+	"rnnbench/tuner/job"
 	"rnnbench/tuner/plan"
+	"rnnbench/tuner/wisdom"
 )
 
 func reproduceCommand(p *program) *cobra.Command {
@@ -52,10 +56,10 @@ findings at the end. It also writes one HTML page with every table and figure.`,
 			known := append([]string{"all", "list"}, experiments.IDs()...)
 			for i, a := range args {
 				if !slices.Contains(known, a) {
-					return usage(grid.Unknown("experiment", a, known), "rnnbench reproduce")
+					return exit.Misuse(grid.Unknown("experiment", a, known), "rnnbench reproduce")
 				}
 				if slices.Contains(args[:i], a) {
-					return usage(fmt.Errorf("%s is named twice: omit one", a), "rnnbench reproduce")
+					return exit.Misuse(fmt.Errorf("%s is named twice: omit one", a), "rnnbench reproduce")
 				}
 			}
 			return nil
@@ -81,19 +85,22 @@ findings at the end. It also writes one HTML page with every table and figure.`,
 func (f *sweepFlags) reproduceFlags(cmd *cobra.Command, quick *bool, from *recorded) {
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		fs.BoolVar(quick, "quick", false, "use smaller networks, about a minute per figure")
-		fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and the estimated time without measuring")
+		fs.BoolVar(&f.DryRun, "dry-run", false, "print the plan and the estimated time without measuring")
 		fs.StringVar(&from.run, "from", "", "redo the report and figures of a recorded `RUN` without measuring")
 		fs.StringVar(&from.again, "again", "", "with --from, a second `RUN` of the experiment; report how far both differ")
 		f.resumeFlag(fs)
+		f.retryFlag(fs)
 		f.shardFlag(fs)
 		f.add(fs, "out", "DIR", "")
 		f.add(fs, "label", "WORD", "")
-		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 despite failed points, if at least one succeeded")
-		fs.BoolVar(&f.hideHost, "no-hostname", false, "omit the host name from the run")
+		fs.BoolVar(&f.AllowFailures, "allow-failures", false, "exit with 0 despite failed points, if at least one succeeded")
+		fs.BoolVar(&f.HideHost, "no-hostname", false, "omit the host name from the run")
 	})
 	f.measureFlags(cmd)
 	f.rivalFlag(cmd)
-	namedWisdomFlag(&f.settings, cmd)
+	addGroup(cmd, "Techniques", func(fs *pflag.FlagSet) {
+		fs.StringVar(&f.Wisdom, "wisdom", "", "`FILE` with wisdom that auto follows (default: none; the cost model chooses)")
+	})
 	f.device(cmd)
 	f.source(cmd)
 	f.format = "table"
@@ -114,20 +121,18 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 	if from.again != "" && from.run == "" {
 		return misused(cmd, errors.New("--again needs a first run to compare with: add --from RUN"))
 	}
-	if f.resume != "" && !one && !all {
+	if f.Resume != "" && !one && !all {
 		return misused(cmd, errors.New("--resume takes one experiment, or all"))
 	}
-	if err := f.checkResume(); err != nil {
-		return misused(cmd, err)
-	}
 	if from.run != "" {
-		f.shard = noShard
+		f.Shard = job.NoShard
 	}
-	if err := f.readShard(p); err != nil {
+	f.Version = version()
+	if err := f.Check(); err != nil {
 		return misused(cmd, err)
 	}
-	if f.divided() && !one && len(args) > 0 && args[0] != "list" {
-		return usage(errors.New("--shard divides one experiment: name one, or add --shard off"), "rnnbench reproduce")
+	if f.Divided() && !one && len(args) > 0 && args[0] != "list" {
+		return exit.Misuse(errors.New("--shard divides one experiment: name one, or add --shard off"), "rnnbench reproduce")
 	}
 	if len(args) == 0 || slices.Contains(args, "list") {
 		return listExperiments(p, f.format)
@@ -136,50 +141,47 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 		args = experiments.IDs()
 	}
 	f.applySwitches()
-	c, err := f.resolve(p)
-	if err != nil {
+	if err := f.resolve(p); err != nil {
 		return misused(cmd, err)
 	}
-	if f.resume == resumeLatest {
-		f.resume = c.Dir
+	if f.Resume == job.Latest {
+		f.Resume = f.Config.Dir
 	}
 	if !one {
-		return several(ctx, p, cmd, f, c, args, quick)
+		return several(ctx, p, cmd, f, args, quick)
 	}
 	e, err := experiments.Lookup(args[0])
 	if err != nil {
 		return misused(cmd, err)
 	}
 	if from.run != "" {
-		from.run = runPath(from.run, c.Dir)
+		from.run = record.Find(from.run, f.Config.Dir)
 		if from.again != "" {
-			from.again = runPath(from.again, c.Dir)
+			from.again = record.Find(from.again, f.Config.Dir)
 		}
 		return reportFrom(p, e, from, f.format)
 	}
 	if len(f.rivals) > 0 && e.Rivals == "" && !e.Guests {
-		return usage(fmt.Errorf("%s compares no rivals, so --rival has no effect: omit it", e.ID), "rnnbench reproduce rivals-cpu, rivals-gpu and random-layers take --rival; so does sweep")
+		return exit.Misuse(fmt.Errorf("%s compares no rivals, so --rival has no effect: omit it", e.ID), "rnnbench reproduce rivals-cpu, rivals-gpu and random-layers take --rival; so does sweep")
 	}
 	size := experiments.Full
 	if quick {
 		size = experiments.Quick
 	}
-	var before *record.Manifest
-	if f.resume != "" {
-		if c, before, err = f.resumed(p, c.Dir); err != nil {
-			return misused(cmd, err)
-		}
+	before, err := f.Prepare()
+	if err != nil {
+		return misused(cmd, err)
 	}
-	return reproduce(ctx, p, cmd, f, c, e, size, before, nil)
+	return reproduce(ctx, p, cmd, f, e, size, before, nil)
 }
 
 // several reproduces experiments one after the other, in a new session or the one that --resume
 // names.
-func several(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, ids []string, quick bool) error {
-	if f.resume != "" {
-		s, err := session.Find(runPath(f.resume, c.Dir))
+func several(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, ids []string, quick bool) error {
+	if f.Resume != "" {
+		s, err := session.Find(record.Find(f.Resume, f.Config.Dir))
 		if none := (*session.NoneError)(nil); errors.As(err, &none) {
-			return &failure{exitError, err, "run rnnbench reproduce all --quick to start one"}
+			return exit.With(exit.Error, err, "run rnnbench reproduce all --quick to start one")
 		}
 		if err != nil {
 			return err
@@ -188,28 +190,27 @@ func several(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags,
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Dir, err)
 		}
-		if c, err = f.resolve(p, was); err != nil {
+		if err := f.Base(was); err != nil {
 			return misused(cmd, err)
 		}
-		c.Dir = filepath.Dir(s.Dir)
-		return reproduceAll(ctx, p, cmd, f, c, s)
-	}
-	if f.dryRun { // it creates no folder
-		return reproduceAll(ctx, p, cmd, f, c, session.New(ids, quick))
-	}
-	text, err := json.Marshal(c)
-	if err != nil {
-		return err
+		f.Config.Dir = filepath.Dir(s.Dir)
+		return reproduceAll(ctx, p, cmd, f, s)
 	}
 	s := session.New(ids, quick)
-	s.Config = text
-	if err := s.Create(c.Dir); err != nil {
+	if f.DryRun { // it creates no folder
+		return reproduceAll(ctx, p, cmd, f, s)
+	}
+	var err error
+	if s.Config, err = json.Marshal(f.Config); err != nil {
+		return err
+	}
+	if err := s.Create(f.Config.Dir); err != nil {
 		if bad := (*fs.PathError)(nil); errors.As(err, &bad) {
-			return &failure{exitError, err, "set --out DIR to a writable folder"}
+			return exit.With(exit.Error, err, "set --out DIR to a writable folder")
 		}
 		return err
 	}
-	return reproduceAll(ctx, p, cmd, f, c, s)
+	return reproduceAll(ctx, p, cmd, f, s)
 }
 
 func listExperiments(p *program, format string) error {
@@ -222,146 +223,134 @@ func listExperiments(p *program, format string) error {
 
 // reproduce measures one experiment and reports on it. With before, it measures only what that
 // run lacks.
-func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, c config.Config, e experiments.Experiment, size experiments.Size, before *record.Manifest, of *session.Sitting) error {
+func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, e experiments.Experiment, size experiments.Size, before *record.Manifest, of *session.Sitting) error {
+	c := &f.Config
 	c.Measure.Energy = c.Measure.Energy || e.Energy
-	env := environment(f.hideHost)
-	f.guests, c.Grid.Impl, c.Grid.SkipImpl = e.Rivals != "" || e.Guests, nil, nil // an experiment names its own techniques
-	b, err := p.open(&f.settings, c)
+	f.Rivals, c.Grid.Impl, c.Grid.SkipImpl = e.Rivals != "" || e.Guests, nil, nil // an experiment names its own techniques
+	j, err := job.Open(&f.Request, before, p)
 	if err != nil {
 		return misused(cmd, err)
 	}
-	defer b.Close()
+	defer j.Close()
+	b := j.Bench
 	if c.Label == "" {
 		c.Label = e.ID
 	}
-	followNamed(&f.settings, b)
-	on := experiments.TargetOf(b.record())
+	if f.Wisdom == "" { // with the user's own default file, nobody could repeat an experiment
+		b.Oracle.Read = func() (*wisdom.Book, error) { return &wisdom.Book{}, nil }
+	}
+	on := experiments.TargetOf(b.Record())
 	on.Seed = c.Measure.Seed
 	if why, hint := e.Declines(on); why != "" {
-		return &failure{exitNoDevice, errors.New(why), hint}
+		return exit.With(exit.NoDevice, errors.New(why), hint)
 	}
-	q, resume := e.Plan(size, on), ""
+	q := e.Plan(size, on)
 	if before != nil {
 		if quick := e.Plan(experiments.Quick, on); quick.Hash() == before.Plan.Hash {
 			q = quick
 		}
 	}
-	if err := usesWisdom(&f.settings, q, e.ID, of == nil); err != nil {
-		return err
+	if f.Wisdom != "" && of == nil && !slices.Contains(q.Labels(), auto.Name) {
+		return exit.Misuse(fmt.Errorf("%s does not measure auto, so --wisdom has no effect: omit it", e.ID), "rnnbench reproduce random-layers and deepbench-16bit take --wisdom; so does sweep")
 	}
-	if q, before, err = f.divide(p, c, b, q, before); err != nil {
+	if err := j.Set(q, "omit --resume to start a new run"); err != nil {
 		return misused(cmd, err)
 	}
-	if before != nil {
-		if differs := q.Mismatch(*before, b.record()); differs != "" {
-			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume to start a new run")
-		}
-		resume = runPath(f.resume, c.Dir)
-	}
-	if err := training.Readable(q.Networks()); err != nil {
+	if err := training.Readable(j.Plan.Networks()); err != nil {
 		return fmt.Errorf("%s: %w", e.ID, err)
 	}
-	if err := measureExperiment(p, b, e, before); err != nil {
+	if j.Before == nil || !b.TakeLimits(j.Before) { // all records of a run are compared to the same peaks
+		err = b.MeasureLimits()
+	}
+	if err == nil && e.Model != nil {
+		err = b.MeasureMachine()
+	}
+	if err != nil {
 		return err
 	}
-	tellEnergy(p, b, c.Measure)
-	if q.Records() == 0 {
-		return compute(p, f, c, b, e, q, env, of)
+	j.TellEnergy()
+	if j.Plan.Records() == 0 {
+		return compute(p, f, j, e, of)
 	}
-	decided, err := choose(p, b, q)
+	decided, err := b.Choose(j.Plan)
 	if err != nil {
 		return misused(cmd, err)
 	}
-	if f.dryRun {
-		return dryRun(ctx, p, cmd, f, b, decided, c.Measure)
+	if f.DryRun {
+		return dryRun(ctx, p, cmd, f, j, decided)
 	}
-	look, err := forecast(ctx, p, b, decided, c.Measure)
+	j.Spread = true
+	return measureExperiment(ctx, p, f, j, decided, e, of)
+}
+
+// measureExperiment measures an experiment with techniques decided, and reports on it.
+func measureExperiment(ctx context.Context, p *program, f *sweepFlags, j *job.Job, decided plan.Plan, e experiments.Experiment, of *session.Sitting) error {
+	look, err := j.Bench.Forecast(ctx, decided, f.Config.Measure)
 	if err != nil {
 		return err
 	}
-	p.note("%s (%s)", e.Title, e.Source)
-	p.note("%s", look.Line(q.Summary))
-	run, err := begin(p, c, b, q, resume, env)
+	p.Note("%s (%s)", e.Title, e.Source)
+	p.Note("%s", look.Line(decided.Summary))
+	run, err := j.Begin()
 	if err != nil {
 		return err
 	}
 	if err := of.Begin(run.Dir()); err != nil {
 		return err
 	}
-	end, err := complete(ctx, p, f, c, run, look, job{bench: b, plan: decided, spread: true, measure: c.Measure})
+	end, err := j.Measure(ctx, run, decided, look)
 	if err != nil {
 		return err
 	}
-	if err := reportOn(p, b, e, end, f.format, run.Dir(), of == nil); err != nil {
-		return errors.Join(end.outcome, err)
+	if err := reportOn(p, j.Bench, e, end, f.format, run.Dir(), of == nil); err != nil {
+		return errors.Join(end.Outcome, err)
 	}
-	if end.code != exitInterrupted {
-		if err := of.End(end.missing); err != nil {
+	if end.Code != exit.Interrupted {
+		if err := of.End(end.Missing); err != nil {
 			return err
 		}
 	}
-	return conclude(p, end, c, fmt.Sprintf("rnnbench reproduce %s --resume %s", e.ID, run.Dir()))
+	return j.Conclude(end, fmt.Sprintf("rnnbench reproduce %s --resume %s", e.ID, run.Dir()))
 }
 
 // reportOn reports on a run's records. If too many are missing for a report, it prints a note.
-func reportOn(p *program, b *bench, e experiments.Experiment, end *ending, format, dir string, show bool) error {
-	if len(end.records) == 0 {
+func reportOn(p *program, b *bench.Bench, e experiments.Experiment, end *job.Ending, format, dir string, show bool) error {
+	if len(end.Records) == 0 {
 		return nil
 	}
-	report, err := e.On(b.record(), end.records)
-	if err != nil && end.missing > 0 {
-		p.note("no report yet: %v", err)
+	report, err := e.On(b.Record(), end.Records)
+	if err != nil && end.Missing > 0 {
+		p.Note("no report yet: %v", err)
 		return nil
+	}
+	if err == nil && e.Model != nil {
+		var moved []string
+		moved, err = b.MachineChanges()
+		report.Findings = append(report.Findings, moved...)
 	}
 	if err != nil {
 		return err
-	}
-	if e.Model != nil {
-		moved, err := b.machineChanges()
-		if err != nil {
-			return err
-		}
-		report.Findings = append(report.Findings, moved...)
 	}
 	return present(p, e, report, format, dir, show)
 }
 
-// measureExperiment measures the peaks to which an experiment's records are compared, or takes
-// them from the run to resume.
-func measureExperiment(p *program, b *bench, e experiments.Experiment, before *record.Manifest) error {
-	if before != nil && before.Devices[0].Peak != nil { // all records of a run are compared to the same peaks
-		b.limits.FLOPS, b.limits.Unsure = *before.Devices[0].Peak, before.Devices[0].Unsure
-		for precision, rate := range before.Devices[0].ProductRates() {
-			b.limits.More = append(b.limits.More, device.Rate{Name: precision + " products", Value: rate, Unit: "FLOP/s"})
-		}
-		if c := before.Devices[0].Bandwidth; c != nil {
-			b.limits.Copy = *c
-		}
-	} else if err := measureBench(p, b); err != nil {
-		return err
-	}
-	if e.Model == nil {
-		return nil
-	}
-	return measureModel(p, b)
-}
-
 // compute reports on an experiment that has nothing to measure.
-func compute(p *program, f *sweepFlags, c config.Config, b *bench, e experiments.Experiment, q plan.Plan, env record.Environment, of *session.Sitting) error {
-	p.note("%s (%s)", e.Title, e.Source)
-	if f.dryRun {
-		p.note("this experiment is computed; nothing to measure")
+func compute(p *program, f *sweepFlags, j *job.Job, e experiments.Experiment, of *session.Sitting) error {
+	p.Note("%s (%s)", e.Title, e.Source)
+	if f.DryRun {
+		p.Note("this experiment is computed; nothing to measure")
 		return nil
 	}
-	report, err := e.On(b.record(), nil)
+	report, err := e.On(j.Bench.Record(), nil)
 	if err != nil {
 		return err
 	}
-	run, err := begin(p, c, b, q, "", env)
+	j.Before = nil
+	run, err := j.Begin()
 	if err != nil {
 		return err
 	}
-	err = errors.Join(of.Begin(run.Dir()), present(p, e, report, f.format, run.Dir(), of == nil), run.Finish(exitDone))
+	err = errors.Join(of.Begin(run.Dir()), present(p, e, report, f.format, run.Dir(), of == nil), run.Finish(exit.Done))
 	if err != nil {
 		return err
 	}
@@ -372,7 +361,7 @@ func compute(p *program, f *sweepFlags, c config.Config, b *bench, e experiments
 // saves nothing.
 func present(p *program, e experiments.Experiment, r *experiments.Report, format, dir string, show bool) error {
 	if show {
-		if err := p.show(r, format); err != nil {
+		if err := showReport(p, r, format); err != nil {
 			return err
 		}
 	}
@@ -381,13 +370,13 @@ func present(p *program, e experiments.Experiment, r *experiments.Report, format
 	}
 	return e.Save(r, dir, func(path string) {
 		if show {
-			p.note("wrote %s", path)
+			p.Note("wrote %s", path)
 		}
 	})
 }
 
-// show prints the tables and findings of a report.
-func (p *program) show(r *experiments.Report, format string) error {
+// showReport prints the tables and findings of a report.
+func showReport(p *program, r *experiments.Report, format string) error {
 	for i, t := range r.Tables {
 		if i > 0 && format != "json" {
 			if _, err := fmt.Fprintln(p.out); err != nil {

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"rnnbench/experiments/session"
+	"rnnbench/internal/exit"
 	"rnnbench/record"
+	"rnnbench/tuner/config"
 )
 
 // TestReproduceAll: several experiments end with one table and one page. After an interruption,
@@ -22,24 +22,24 @@ func TestReproduceAll(t *testing.T) {
 	var stdout bytes.Buffer
 	stderr := &trigger{word: "[ 3/", f: cancel}
 	line := "reproduce hwang-graph diamos-barrier --quick --no-verify --no-hostname" + strings.Replace(quickly, "2", "1", 2)
-	if code := run(ctx, strings.Fields(line), strings.NewReader(""), &stdout, stderr); code != exitInterrupted {
+	if code := run(ctx, strings.Fields(line), strings.NewReader(""), &stdout, stderr); code != exit.Interrupted {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	pages, err := filepath.Glob(filepath.Join(usualDir, "*-reproduce", "session.json"))
+	pages, err := filepath.Glob(filepath.Join(config.Dir, "*-reproduce", "session.json"))
 	if err != nil || len(pages) != 1 || !strings.Contains(stderr.String(), "reproduce all --resume "+filepath.Dir(pages[0])+" resumes the session") {
 		t.Fatalf("sessions %v: %s", pages, stderr)
 	}
-	barrier, some, _, err := record.Read(usualDir) // the latest
+	barrier, some, _, err := record.Read(config.Dir) // the latest
 	if err != nil || len(some) == 0 || len(some) >= barrier.Plan.Records {
 		t.Fatalf("%d of %d records: %v", len(some), barrier.Plan.Records, err)
 	}
 
 	o := rnnbench(t, "reproduce all --resume")
-	o.want(t, exitDone, []string{"The paper found", "one recurrent node", "reduced size"}, []string{"hwang-graph: already finished", "index.html"})
+	o.want(t, exit.Done, []string{"The paper found", "one recurrent node", "reduced size"}, []string{"hwang-graph: already finished", "index.html"})
 	if strings.Contains(o.out, "they agree") {
 		t.Errorf("quick sizes agree:\n%s", o.out)
 	}
-	again, all, _, err := record.Read(usualDir)
+	again, all, _, err := record.Read(config.Dir)
 	if err != nil || again.Run != barrier.Run || len(all) != barrier.Plan.Records {
 		t.Errorf("%d of %d records in run %s after %s: %v", len(all), barrier.Plan.Records, again.Run, barrier.Run, err)
 	}
@@ -57,8 +57,8 @@ func TestReproduceAll(t *testing.T) {
 			t.Errorf("the page asks for %s", outside)
 		}
 	}
-	rnnbench(t, "reproduce all --resume "+filepath.Dir(pages[0])).want(t, exitDone, []string{"Verdict"}, []string{"diamos-barrier: already finished"})
-	rnnbench(t, "reproduce all --resume nowhere").want(t, exitError, nil, []string{"no reproduction of several experiments", "hint: "})
+	rnnbench(t, "reproduce all --resume "+filepath.Dir(pages[0])).want(t, exit.Done, []string{"Verdict"}, []string{"diamos-barrier: already finished"})
+	rnnbench(t, "reproduce all --resume nowhere").want(t, exit.Error, nil, []string{"no reproduction of several experiments", "hint: "})
 }
 
 // TestReproduceAllBudget: several experiments share one budget. --resume begins those for which
@@ -66,32 +66,11 @@ func TestReproduceAll(t *testing.T) {
 func TestReproduceAllBudget(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := "reproduce hwang-graph diamos-barrier --quick --no-verify --no-hostname" + strings.Replace(quickly, "2", "1", 2)
-	rnnbench(t, line+" --budget 1ns").want(t, exitDone, []string{"not begun: budget exhausted"},
+	rnnbench(t, line+" --budget 1ns").want(t, exit.Done, []string{"not begun: budget exhausted"},
 		[]string{"budget of 1ns exhausted; 1 experiment not begun", " completes unfinished experiments", "index.html"})
 	if testing.Short() {
 		t.Skip("the suite without -short goes on")
 	}
-	rnnbench(t, "reproduce all --resume --budget 1h --dry-run").want(t, exitDone, []string{" covers all of 15 records"}, []string{"hwang-graph: already finished", "in all: 15 records in 1 experiment to measure; about "})
-	rnnbench(t, "reproduce all --resume --budget 0s").want(t, exitDone, []string{"The paper found"}, []string{"hwang-graph: already finished"})
-}
-
-// TestPurse: the time that one experiment does not use goes to the others.
-func TestPurse(t *testing.T) {
-	s := session.New([]string{"a", "b", "c", "d"}, true)
-	w := newPurse(s, 4*time.Hour)
-	for _, want := range []time.Duration{time.Hour, 4 * time.Hour / 3, 2 * time.Hour, 4 * time.Hour} { // none of them spends anything
-		if got, ok := w.share(); !ok || got > want || got < want-time.Hour/2 {
-			t.Errorf("a share is %v, %v, want %v", got, ok, want)
-		}
-	}
-	w = newPurse(s, time.Hour)
-	w.begun = w.begun.Add(-2 * time.Hour)
-	for i := range s.Entries {
-		if got, ok := w.share(); ok != (i == 0) || ok && got <= 0 {
-			t.Errorf("share %d of a budget that is spent is %v, %v", i, got, ok)
-		}
-	}
-	if got, ok := newPurse(s, 0).share(); got != 0 || !ok {
-		t.Errorf("without a budget the limit is %v, %v", got, ok)
-	}
+	rnnbench(t, "reproduce all --resume --budget 1h --dry-run").want(t, exit.Done, []string{" covers all of 15 records"}, []string{"hwang-graph: already finished", "in all: 15 records in 1 experiment to measure; about "})
+	rnnbench(t, "reproduce all --resume --budget 0s").want(t, exit.Done, []string{"The paper found"}, []string{"hwang-graph: already finished"})
 }

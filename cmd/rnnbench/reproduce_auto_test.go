@@ -7,24 +7,27 @@ import (
 	"testing"
 	"time"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
+	"rnnbench/tuner/auto"
+	"rnnbench/tuner/bench"
 	"rnnbench/tuner/wisdom"
 )
 
 // TestReproduceAuto: an experiment with auto follows named wisdom only.
 func TestReproduceAuto(t *testing.T) {
 	t.Chdir(t.TempDir())
-	defer func(was time.Duration) { patience = was }(patience)
-	patience = 1 // as where laying out takes long
+	defer func(was time.Duration) { bench.Patience = was }(bench.Patience)
+	bench.Patience = 1 // as where laying out takes long
 	line := "reproduce random-layers --quick --no-verify --threads 1 --budget 1ns --seed 6" + strings.Replace(quickly, "2", "1", 2)
-	rnnbench(t, line+" --out plain").want(t, exitDone, []string{"auto chose"}, []string{"--resume plain"})
+	rnnbench(t, line+" --out plain").want(t, exit.Done, []string{"auto chose"}, []string{"--resume plain"})
 	m, recs, _, err := record.Read("plain")
 	if err != nil || len(recs) == 0 {
 		t.Fatalf("%v: %d records", err, len(recs))
 	}
 	auto := func(recs []record.Record) *record.Record {
 		for i := range recs {
-			if recs[i].Impl.Label == autoName {
+			if recs[i].Impl.Label == auto.Name {
 				return &recs[i]
 			}
 		}
@@ -51,7 +54,7 @@ func TestReproduceAuto(t *testing.T) {
 	}
 	t.Setenv("RNNBENCH_WISDOM", filepath.Join("home", "wisdom.toml"))
 	for _, c := range []struct{ flags, want string }{{" --out own", first.Impl.Name}, {" --out named --wisdom named.toml", other}} {
-		rnnbench(t, line+c.flags).want(t, exitDone, nil, nil)
+		rnnbench(t, line+c.flags).want(t, exit.Done, nil, nil)
 		_, recs, _, err := record.Read(strings.Fields(c.flags)[1])
 		if err != nil {
 			t.Fatal(err)
@@ -60,8 +63,8 @@ func TestReproduceAuto(t *testing.T) {
 			t.Errorf("%s: auto chose %s at %v, want %s at %v: %+v", c.flags, got.Impl.Name, got.Point, c.want, first.Point, got.Impl.Choice)
 		}
 	}
-	rnnbench(t, "reproduce random-layers --resume named --budget 1ns --wisdom named.toml").want(t, exitDone, nil, []string{"records missing"})
-	rnnbench(t, "reproduce random-layers --from named").want(t, exitDone, []string{"drawn from seed 6", "exact at 1"}, nil)
+	rnnbench(t, "reproduce random-layers --resume named --budget 1ns --wisdom named.toml").want(t, exit.Done, nil, []string{"records missing"})
+	rnnbench(t, "reproduce random-layers --from named").want(t, exit.Done, []string{"drawn from seed 6", "exact at 1"}, nil)
 }
 
 // TestReproduceWisdom: --wisdom is refused if no technique follows it, or if the file is missing.
@@ -70,7 +73,7 @@ func TestReproduceWisdom(t *testing.T) {
 	if err := os.WriteFile("book.toml", nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, "reproduce scan-rates --quick --dry-run --wisdom book.toml").want(t, exitUsage, nil, []string{"scan-rates does not measure auto, so --wisdom has no effect: omit it", "hint: "})
-	rnnbench(t, "reproduce random-layers --quick --dry-run --wisdom nowhere.toml").want(t, exitUsage, nil, []string{"nowhere.toml"})
-	rnnbench(t, "reproduce scan-rates --quick --rival nowhere.toml").want(t, exitUsage, nil, nil)
+	rnnbench(t, "reproduce scan-rates --quick --dry-run --wisdom book.toml").want(t, exit.Usage, nil, []string{"scan-rates does not measure auto, so --wisdom has no effect: omit it", "hint: "})
+	rnnbench(t, "reproduce random-layers --quick --dry-run --wisdom nowhere.toml").want(t, exit.Usage, nil, []string{"nowhere.toml"})
+	rnnbench(t, "reproduce scan-rates --quick --rival nowhere.toml").want(t, exit.Usage, nil, nil)
 }

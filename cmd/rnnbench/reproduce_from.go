@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"rnnbench/experiments"
+	"rnnbench/internal/exit"
 	"rnnbench/record"
 )
 
@@ -40,7 +41,7 @@ func reportFrom(p *program, e experiments.Experiment, from recorded, format stri
 func recordedRun(p *program, e experiments.Experiment, path string) (record.Set, error) {
 	sets, warnings, err := record.ReadAllFrom(p.in, []string{path})
 	for _, w := range warnings {
-		p.warn("%v", w)
+		p.Warn("%v", w)
 	}
 	if err != nil {
 		return record.Set{}, err
@@ -48,10 +49,10 @@ func recordedRun(p *program, e experiments.Experiment, path string) (record.Set,
 	set := sets[0]
 	of := experiments.Of(set.Manifest)
 	if of != "" && of != e.ID {
-		return set, usage(fmt.Errorf("the run in %s is from experiment %s, not %s", path, of, e.ID), "rnnbench reproduce "+of+" --from "+path+" redoes its report")
+		return set, exit.Misuse(fmt.Errorf("the run in %s is from experiment %s, not %s", path, of, e.ID), "rnnbench reproduce "+of+" --from "+path+" redoes its report")
 	}
 	if recs := set.Records; !e.Concerns(deviceOf(set), recs, of == e.ID) {
-		return set, usage(fmt.Errorf("none of the %s in %s belongs to %s", plural(len(recs), "record"), path, e.ID),
+		return set, exit.Misuse(fmt.Errorf("none of the %s in %s belongs to %s", plural(len(recs), "record"), path, e.ID),
 			"--from takes a run of rnnbench reproduce "+e.ID+": its folder, its id, or a results folder (its latest run)")
 	}
 	return set, nil
@@ -73,11 +74,11 @@ func repeatFinding(p *program, e experiments.Experiment, first record.Set, path 
 	}
 	a, b := deviceOf(first).Key, deviceOf(second).Key
 	if a != b {
-		return "", usage(fmt.Errorf("the run in %s measured %s, but the run in %s measured %s", first.Dir, a, path, b), "--again takes a second run of the same machine")
+		return "", exit.Misuse(fmt.Errorf("the run in %s measured %s, but the run in %s measured %s", first.Dir, a, path, b), "--again takes a second run of the same machine")
 	}
 	r := experiments.RepeatOf(first.Records, second.Records)
 	if r.Pairs == 0 {
-		return "", usage(fmt.Errorf("the runs in %s and %s have no point and technique in common", first.Dir, path), "--again takes a second run of rnnbench reproduce "+e.ID)
+		return "", exit.Misuse(fmt.Errorf("the runs in %s and %s have no point and technique in common", first.Dir, path), "--again takes a second run of rnnbench reproduce "+e.ID)
 	}
 	began := func(s record.Set) string { return s.Manifest.Started.UTC().Format("2006-01-02 15:04") }
 	line := fmt.Sprintf("Measured twice, %s and %s (UTC): the %s.", began(first), began(second), r)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rnnbench/experiments"
+	"rnnbench/internal/exit"
 	"rnnbench/plots"
 	"rnnbench/plots/table"
 	"rnnbench/record"
@@ -55,20 +56,14 @@ func reproduceLearning(ctx context.Context, t *testing.T, stderr io.Writer, args
 	if err := cmd.ParseFlags(append(args, strings.Fields("--threads 1 --no-hostname"+quickly)...)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.readShard(p); err != nil {
+	if err := f.resolve(p); err != nil {
 		t.Fatal(err)
 	}
-	c, err := f.resolve(p)
+	before, err := f.Prepare()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var before *record.Manifest
-	if f.resume != "" {
-		if c, before, err = f.resumed(p, c.Dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return reproduce(ctx, p, cmd, f, c, toLearn(), experiments.Quick, before, nil)
+	return reproduce(ctx, p, cmd, f, toLearn(), experiments.Quick, before, nil)
 }
 
 // TestReproduceTrains: an experiment that trains continues after an interruption, or after its
@@ -97,8 +92,8 @@ func TestReproduceTrains(t *testing.T) {
 	defer cancel()
 	stderr := &trigger{word: "naive: iteration 20, loss", f: cancel}
 	err := reproduceLearning(ctx, t, stderr, "--out", "parts")
-	var bad *failure
-	if !errors.As(err, &bad) || bad.code != exitInterrupted || !strings.Contains(bad.hint, "--resume parts") {
+	var bad *exit.Failure
+	if !errors.As(err, &bad) || bad.Code != exit.Interrupted || !strings.Contains(bad.Hint, "--resume parts") {
 		t.Fatalf("interrupted: %v", err)
 	}
 	var text bytes.Buffer
@@ -139,7 +134,7 @@ func TestUnreadableData(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GOROOT", t.TempDir())
 	o := rnnbench(t, "reproduce hwang-train --quick --out none")
-	o.want(t, exitError, nil, []string{"hwang-train: words: ", "set GOROOT to a Go distribution"})
+	o.want(t, exit.Error, nil, []string{"hwang-train: words: ", "set GOROOT to a Go distribution"})
 	if strings.Count(o.errors, "GOROOT") != 1 || exists("none") {
 		t.Errorf("it is told more than once, or a run was begun: %s", o.errors)
 	}

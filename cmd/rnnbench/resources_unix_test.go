@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // TestLacking: where the shell's limits would make Go's runtime dump its threads, the program says so
@@ -19,12 +21,12 @@ func TestLacking(t *testing.T) {
 	} {
 		cmd := exec.Command("sh", "-c", "ulimit "+c.limit+` && exec "$0" "$@"`, os.Args[0], asProgram, "sweep", "--help")
 		said, err := cmd.CombinedOutput()
-		var exit *exec.ExitError
+		var ended *exec.ExitError
 		if strings.Contains(string(said), "not a valid") || strings.Contains(string(said), "modify limit") {
 			t.Logf("this shell knows no ulimit %s", c.limit)
 			continue
 		}
-		if !errors.As(err, &exit) || exit.ExitCode() != exitError || string(said) != c.want {
+		if !errors.As(err, &ended) || ended.ExitCode() != exit.Error || string(said) != c.want {
 			t.Errorf("ulimit %s: %v, said %.300q, want %q", c.limit, err, said, c.want)
 		}
 	}

@@ -13,15 +13,17 @@ import (
 	"testing"
 	"time"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
+	"rnnbench/tuner/config"
 )
 
 // TestResumeLabel: a run keeps its label.
 func TestResumeLabel(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, tiny+" --label nightly").want(t, exitDone, nil, nil)
-	rnnbench(t, "sweep --resume out --label nightly").want(t, exitDone, nil, []string{"4 records"})
-	rnnbench(t, "sweep --resume out --label weekly").want(t, exitUsage, nil, []string{`cannot be resumed with another label: its label is "nightly", not "weekly"`})
+	rnnbench(t, tiny+" --label nightly").want(t, exit.Done, nil, nil)
+	rnnbench(t, "sweep --resume out --label nightly").want(t, exit.Done, nil, []string{"4 records"})
+	rnnbench(t, "sweep --resume out --label weekly").want(t, exit.Usage, nil, []string{`cannot be resumed with another label: its label is "nightly", not "weekly"`})
 }
 
 // TestHangUp: closing the terminal, as when ssh breaks down, interrupts the run.
@@ -33,7 +35,7 @@ func TestHangUp(t *testing.T) {
 	signal.Notify(mine, syscall.SIGHUP) // or it would end the tests once nobody waits for it
 	defer signal.Stop(mine)
 	p := &program{err: io.Discard}
-	ctx, stop := interruptible(t.Context(), p.newProgress(nil, 0))
+	ctx, stop := p.Interruptible(t.Context(), p.Progress(nil, 0))
 	defer stop()
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
@@ -51,7 +53,7 @@ func TestInterruptMessageComesFirst(t *testing.T) {
 		stderr := &trigger{}
 		p := &program{err: stderr}
 		ctx, cancel := context.WithCancel(t.Context())
-		_, stop := interruptible(ctx, p.newProgress(nil, 0))
+		_, stop := p.Interruptible(ctx, p.Progress(nil, 0))
 		cancel()
 		stop()
 		stop() // as a defer does
@@ -70,11 +72,11 @@ func TestInterruptAndResume(t *testing.T) {
 	line := strings.Replace(tiny, "8,16", "8,16,24,32", 1)
 	stderr := &trigger{word: "[2/8]", f: cancel}
 	var stdout bytes.Buffer
-	if code := run(ctx, strings.Fields(line), strings.NewReader(""), &stdout, stderr); code != exitInterrupted {
-		t.Fatalf("exit code %d, want %d:\n%s", code, exitInterrupted, stderr)
+	if code := run(ctx, strings.Fields(line), strings.NewReader(""), &stdout, stderr); code != exit.Interrupted {
+		t.Fatalf("exit code %d, want %d:\n%s", code, exit.Interrupted, stderr)
 	}
-	m, recs, _, err := record.Read(usualDir)
-	if err != nil || len(recs) < 2 || len(recs) >= 8 || *m.Exit != exitInterrupted {
+	m, recs, _, err := record.Read(config.Dir)
+	if err != nil || len(recs) < 2 || len(recs) >= 8 || *m.Exit != exit.Interrupted {
 		t.Fatalf("%v: %d records, exit %v", err, len(recs), m.Exit)
 	}
 	if !strings.Contains(stdout.String(), "cudnnstyle") || !strings.Contains(stderr.String(), "rnnbench: interrupted\nhint: rnnbench sweep --resume out/"+m.Run) {
@@ -93,13 +95,13 @@ func TestInterruptAndResume(t *testing.T) {
 		if c.flags == " --threads 1" && runtime.NumCPU() == 1 || strings.Contains(c.flags, "generic") && m.Devices[0].Facts["simd"] == "generic" {
 			continue
 		}
-		rnnbench(t, "sweep --resume out"+c.flags).want(t, exitUsage, nil, []string{c.message})
+		rnnbench(t, "sweep --resume out"+c.flags).want(t, exit.Usage, nil, []string{c.message})
 	}
 
 	o := rnnbench(t, "sweep --resume "+m.Run) // all settings come from the run
-	o.want(t, exitDone, []string{"32"}, []string{fmt.Sprintf("/%d]", 8-len(recs)), "8 records in out/" + m.Run})
-	again, more, _, err := record.Read(usualDir)
-	if err != nil || again.Run != m.Run || len(more) != 8 || *again.Exit != exitDone || len(again.Resumed) != 1 {
+	o.want(t, exit.Done, []string{"32"}, []string{fmt.Sprintf("/%d]", 8-len(recs)), "8 records in out/" + m.Run})
+	again, more, _, err := record.Read(config.Dir)
+	if err != nil || again.Run != m.Run || len(more) != 8 || *again.Exit != exit.Done || len(again.Resumed) != 1 {
 		t.Fatalf("%v: %d records of %s, exit %v", err, len(more), again.Run, again.Exit)
 	}
 	for i, r := range recs { // nothing was measured twice
@@ -107,5 +109,5 @@ func TestInterruptAndResume(t *testing.T) {
 			t.Errorf("record %d was measured again", i)
 		}
 	}
-	rnnbench(t, line+" --resume out").want(t, exitDone, nil, []string{"8 records"}) // the same flags are fine
+	rnnbench(t, line+" --resume out").want(t, exit.Done, nil, []string{"8 records"}) // the same flags are fine
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
 )
 
@@ -57,9 +58,9 @@ func wantResults(t *testing.T, dir string, without map[string]bool) {
 // --retry-failed, it measures these again and keeps declined ones.
 func TestRetryFailed(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, "sweep --retry-failed").want(t, exitUsage, nil, []string{"--retry-failed needs --resume RUN"})
-	rnnbench(t, "tune --retry-failed").want(t, exitUsage, nil, []string{"--retry-failed needs --resume RUN"})
-	rnnbench(t, strings.Replace(tiny, "-H 8,16", "-H 8,12,16", 1)).want(t, exitDone, nil, []string{"6 records"})
+	rnnbench(t, "sweep --retry-failed").want(t, exit.Usage, nil, []string{"--retry-failed needs --resume RUN"})
+	rnnbench(t, "tune --retry-failed").want(t, exit.Usage, nil, []string{"--retry-failed needs --resume RUN"})
+	rnnbench(t, strings.Replace(tiny, "-H 8,16", "-H 8,12,16", 1)).want(t, exit.Done, nil, []string{"6 records"})
 	endings := []struct {
 		status record.Status
 		code   string
@@ -75,7 +76,7 @@ func TestRetryFailed(t *testing.T) {
 	if n != 5 || len(broken) != 4 {
 		t.Fatalf("%d records, %d broken", n+1, len(broken))
 	}
-	rnnbench(t, "sweep --resume out --allow-failures").want(t, exitDone, nil, nil)
+	rnnbench(t, "sweep --resume out --allow-failures").want(t, exit.Done, nil, nil)
 	wantResults(t, "out", broken)
 
 	_, recs, _, err := record.Read("out")
@@ -88,7 +89,7 @@ func TestRetryFailed(t *testing.T) {
 			declined[recs[i].Key()] = true
 		}
 	}
-	rnnbench(t, "sweep --resume out --retry-failed").want(t, exitDone, nil, nil)
+	rnnbench(t, "sweep --resume out --retry-failed").want(t, exit.Done, nil, nil)
 	wantResults(t, "out", declined)
 }
 
@@ -97,7 +98,7 @@ func TestRetryFailed(t *testing.T) {
 func TestRetryFailedTune(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const line = "tune -H 8 -B 2 -T 3 --depth 0 --impl naive,cudnnstyle --wisdom w.toml --max-rounds 3 --min-time 0s --min-iters 1"
-	rnnbench(t, line).want(t, exitDone, nil, nil)
+	rnnbench(t, line).want(t, exit.Done, nil, nil)
 	broken := breakRecords(t, "out", func(r *record.Record) (record.Status, string) {
 		if r.Impl.Name == "naive" {
 			return record.Failed, record.ReasonError
@@ -107,8 +108,8 @@ func TestRetryFailedTune(t *testing.T) {
 	if len(broken) != 1 {
 		t.Fatalf("%d records of naive", len(broken))
 	}
-	rnnbench(t, line+" --resume out --allow-failures").want(t, exitDone, nil, nil)
+	rnnbench(t, line+" --resume out --allow-failures").want(t, exit.Done, nil, nil)
 	wantResults(t, "out", broken)
-	rnnbench(t, line+" --resume out --retry-failed").want(t, exitDone, nil, nil)
+	rnnbench(t, line+" --resume out --retry-failed").want(t, exit.Done, nil, nil)
 	wantResults(t, "out", nil)
 }

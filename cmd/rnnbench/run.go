@@ -15,23 +15,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/impl"
+	"rnnbench/internal/exit"
 	"rnnbench/internal/safe"
 	"rnnbench/plots/table"
 	"rnnbench/rnn/axis"
 	"rnnbench/rnn/cell"
+	"rnnbench/tuner/auto"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/progress"
-)
-
-// Exit codes, as the root command's help lists them.
-const (
-	exitDone        = 0
-	exitError       = 1
-	exitUsage       = 2
-	exitFailures    = 3
-	exitChanged     = 4
-	exitNoDevice    = 5
-	exitInterrupted = 130
 )
 
 // A program is one invocation.
@@ -54,7 +45,7 @@ type program struct {
 // process is run with this process's streams. A signal ends it with a message from the first moment on.
 func process(args []string) int {
 	if err := lacking(); err != nil {
-		return newProgram(args, os.Stdin, os.Stdout, os.Stderr).report(&failure{code: exitError, err: err})
+		return newProgram(args, os.Stdin, os.Stdout, os.Stderr).report(&exit.Failure{Code: exit.Error, Err: err})
 	}
 	p := newProgram(args, os.Stdin, os.Stdout, stderr())
 	p.silence.most = mostSilence
@@ -85,42 +76,29 @@ func execute(ctx context.Context, p *program) int {
 	return p.report(err)
 }
 
-// A failure is an error that decides the exit code.
-type failure struct {
-	code int
-	err  error
-	hint string
-}
-
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
-
-// usage returns a failure for a mistake in the command line or the configuration.
-func usage(err error, hint string) error { return &failure{exitUsage, err, hint} }
-
 // report prints what went wrong and returns the exit code.
 func (p *program) report(err error) int {
 	if err == nil {
-		return exitDone
+		return exit.Done
 	}
-	var f *failure
+	var f *exit.Failure
 	if !errors.As(err, &f) {
-		f = &failure{code: exitError, err: err}
+		f = &exit.Failure{Code: exit.Error, Err: err}
 		if errors.Is(err, context.Canceled) {
-			f = &failure{code: exitInterrupted, err: errors.New("interrupted")}
+			f = &exit.Failure{Code: exit.Interrupted, Err: errors.New("interrupted")}
 		} else if !p.ran {
-			f.code, f.hint = exitUsage, "rnnbench --help"
+			f.Code, f.Hint = exit.Usage, "rnnbench --help"
 		}
 	}
 	if p.silence.end(); p.progress == progressJSON {
-		p.sender().Send(progress.Message{Event: "error", Text: f.err.Error(), Hint: f.hint, Exit: f.code})
-		return f.code
+		p.sender().Send(progress.Message{Event: "error", Text: f.Err.Error(), Hint: f.Hint, Exit: f.Code})
+		return f.Code
 	}
-	p.tell(fmt.Sprintf("rnnbench: %v", f.err))
-	if f.hint != "" {
-		p.tell("hint: " + f.hint)
+	p.tell(fmt.Sprintf("rnnbench: %v", f.Err))
+	if f.Hint != "" {
+		p.tell("hint: " + f.Hint)
 	}
-	return f.code
+	return f.Code
 }
 
 // tell writes a line to stderr, wrapped where that is a terminal.
@@ -139,8 +117,8 @@ func printLine(p *program, line string) {
 	}
 }
 
-// note prints a message that is not data to stderr, unless --quiet is set.
-func (p *program) note(format string, args ...any) {
+// Note prints a message that is not data to stderr, unless --quiet is set.
+func (p *program) Note(format string, args ...any) {
 	if !p.quiet {
 		p.silence.end()
 		say(p, fmt.Sprintf(format, args...))
@@ -156,8 +134,11 @@ func say(p *program, line string) {
 	}
 }
 
-// warn prints a note about something that may spoil the result.
-func (p *program) warn(format string, args ...any) { p.note("warning: "+format, args...) }
+// Warn prints a note about something that may spoil the result.
+func (p *program) Warn(format string, args ...any) { p.Note("warning: "+format, args...) }
+
+// Logger returns where each step is logged.
+func (p *program) Logger() *slog.Logger { return p.log }
 
 // root builds the command tree.
 func (p *program) root() *cobra.Command {
@@ -243,7 +224,7 @@ func (p *program) commandArg(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usage(grid.Unknown("command", args[0], commandNames(cmd.Root())), "rnnbench --help")
+	return exit.Misuse(grid.Unknown("command", args[0], commandNames(cmd.Root())), "rnnbench --help")
 }
 
 func commandNames(root *cobra.Command) []string {
@@ -264,17 +245,17 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	err := fmt.Errorf("%s takes flags only, but got the argument %q", cmd.Name(), args[0])
 	if name, value, ok := strings.Cut(args[0], "="); ok {
 		if cmd.Flags().Lookup(name) != nil {
-			return usage(fmt.Errorf("%w: did you mean --%s %s?", err, name, value), "rnnbench "+cmd.Name()+" --help")
+			return exit.Misuse(fmt.Errorf("%w: did you mean --%s %s?", err, name, value), "rnnbench "+cmd.Name()+" --help")
 		}
 		if _, bad := grid.ParsePoint(args[0]); bad == nil && cmd.Flags().Lookup("point") != nil {
-			return usage(fmt.Errorf("%w: did you mean --point %s?", err, args[0]), "rnnbench "+cmd.Name()+" --help")
+			return exit.Misuse(fmt.Errorf("%w: did you mean --point %s?", err, args[0]), "rnnbench "+cmd.Name()+" --help")
 		}
 	} else if slices.Contains(axis.Names(), args[0]) && cmd.Flags().Lookup(args[0]) != nil {
-		return usage(fmt.Errorf("%w: did you mean --%s?", err, args[0]), "rnnbench "+cmd.Name()+" --help")
+		return exit.Misuse(fmt.Errorf("%w: did you mean --%s?", err, args[0]), "rnnbench "+cmd.Name()+" --help")
 	} else if flag := flagOf(args[0]); flag != "" && cmd.Flags().Lookup(flag) != nil {
-		return usage(fmt.Errorf("%w: did you mean --%s %s?", err, flag, args[0]), "rnnbench "+cmd.Name()+" --help")
+		return exit.Misuse(fmt.Errorf("%w: did you mean --%s %s?", err, flag, args[0]), "rnnbench "+cmd.Name()+" --help")
 	}
-	return usage(err, "rnnbench "+cmd.Name()+" --help; separate list items by commas, without spaces")
+	return exit.Misuse(err, "rnnbench "+cmd.Name()+" --help; separate list items by commas, without spaces")
 }
 
 // flagOf returns the flag whose value a bare word probably is; "": none.
@@ -283,7 +264,7 @@ func flagOf(word string) string {
 	switch {
 	case cell.Lookup(word) != nil:
 		return "cell"
-	case impl.Lookup(word) != nil || word == autoName:
+	case impl.Lookup(word) != nil || word == auto.Name:
 		return "impl"
 	case slices.ContainsFunc(grid.Presets(), isPreset):
 		return "preset"

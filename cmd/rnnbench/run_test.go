@@ -15,6 +15,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cpu/simd"
+	"rnnbench/tuner/bench"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -22,14 +23,14 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestMain clears the user's environment, except for the cap of the instruction set. It also
 // makes the test binary the worker that --isolate starts.
 func TestMain(m *testing.M) {
-	systemRoot = fstest.MapFS{} // tests do not depend on what else the machine does
-	if each := os.Getenv(sleepVariable); each != "" && len(os.Args) > 1 && os.Args[1] == workerVerb {
+	bench.SystemRoot = fstest.MapFS{} // tests do not depend on what else the machine does
+	if each := os.Getenv(sleepVariable); each != "" && len(os.Args) > 1 && os.Args[1] == bench.WorkerVerb {
 		os.Exit(serveSleeper(each))
 	}
-	if os.Getenv(meterVariable) != "" && len(os.Args) > 1 && os.Args[1] == workerVerb {
+	if os.Getenv(meterVariable) != "" && len(os.Args) > 1 && os.Args[1] == bench.WorkerVerb {
 		os.Exit(serveMetered())
 	}
-	if len(os.Args) > 1 && os.Args[1] == workerVerb {
+	if len(os.Args) > 1 && os.Args[1] == bench.WorkerVerb {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) > 1 && os.Args[1] == asProgram {
@@ -45,8 +46,8 @@ func TestMain(m *testing.M) {
 			}
 		}
 	}
-	known, measure := map[string]device.Limits{}, limitsOf
-	limitsOf = func(m device.Meter, i device.Info) (device.Limits, error) {
+	known, measure := map[string]device.Limits{}, bench.LimitsOf
+	bench.LimitsOf = func(m device.Meter, i device.Info) (device.Limits, error) {
 		key := i.Key + i.Libraries["simd"]
 		if l, ok := known[key]; ok {
 			return l, nil
@@ -56,7 +57,7 @@ func TestMain(m *testing.M) {
 		known[key] = l
 		return l, err
 	}
-	machinesFolder = func() string { return "" }
+	bench.MachinesFolder = func() string { return "" }
 	os.Exit(m.Run())
 }
 

@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/internal/exit"
 	"rnnbench/plots/quantity"
 	"rnnbench/record"
+	"rnnbench/tuner/config"
 	"rnnbench/tuner/filter"
 	"rnnbench/tuner/grid"
 )
@@ -124,36 +126,37 @@ func amongTechniques(cmd *cobra.Command, baseline string, n int, technique func(
 
 // runs reads the runs that args name, or the latest.
 func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]record.Set, error) {
-	dir, err := s.dir(p)
+	err := s.resolve(p)
+	dir := s.Config.Dir
 	if err != nil {
 		return nil, misused(cmd, err)
 	}
 	if len(args) == 0 {
 		args = []string{dir}
 		if !exists(dir) {
-			return nil, &failure{exitError, fmt.Errorf("no runs found: folder %s does not exist", dir), "run rnnbench sweep --preset quick to create one"}
+			return nil, exit.With(exit.Error, fmt.Errorf("no runs found: folder %s does not exist", dir), "run rnnbench sweep --preset quick to create one")
 		}
 	}
 	paths := make([]string, len(args))
 	for i, a := range args {
-		label, run, ok := cutRun(a, dir)
+		label, run, ok := record.CutLabel(a, dir)
 		if run == "" {
 			return nil, misused(cmd, errors.New("the name of a run is empty: write a name, or leave the argument out"))
 		}
-		if paths[i] = runPath(run, dir); ok {
+		if paths[i] = record.Find(run, dir); ok {
 			paths[i] = label + "=" + paths[i]
 		}
 	}
 	sets, warnings, err := record.ReadAllFrom(p.in, paths)
 	const enough = 5 // to see what is wrong with a file
 	for _, w := range warnings[:min(enough, len(warnings))] {
-		p.warn("%v", w)
+		p.Warn("%v", w)
 	}
 	if more := len(warnings) - enough; more > 0 {
-		p.warn("omitted similar warnings about %s", plural(more, "line"))
+		p.Warn("omitted similar warnings about %s", plural(more, "line"))
 	}
 	if err != nil {
-		return nil, &failure{exitError, err, "runs in " + dir + " are named by id or label; without a name, the command reads the latest"}
+		return nil, exit.With(exit.Error, err, "runs in "+dir+" are named by id or label; without a name, the command reads the latest")
 	}
 	if !slices.ContainsFunc(sets, func(s record.Set) bool { return len(s.Records) > 0 || computed(s) }) {
 		return sets, noRecords(args)
@@ -163,7 +166,7 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]recor
 
 // completeRuns completes the runs of the results folder, the latest first, and their labels.
 func completeRuns(cmd *cobra.Command, _ []string, start string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	dir := usualDir
+	dir := config.Dir
 	if env := os.Getenv("RNNBENCH_RESULTS"); env != "" {
 		dir = env
 	}
@@ -187,4 +190,9 @@ func completeRuns(cmd *cobra.Command, _ []string, start string) ([]cobra.Complet
 		}
 	}
 	return runs, cobra.ShellCompDirectiveDefault
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -9,35 +9,21 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rnnbench/device/allreduce"
-	"rnnbench/device/cpu"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/record"
 	"rnnbench/rnn/axis"
 	"rnnbench/tuner/config"
-	"rnnbench/tuner/grid"
+	"rnnbench/tuner/job"
 )
 
-// usualDir is the default results folder. It is not "results", which in a checkout is the folder
-// of a package.
-const usualDir = "out"
-
-// settings are the flags that package config knows, and flags of the command line alone.
+// settings are the flags of commands that measure. Some set the request at once; resolve does the rest.
 type settings struct {
-	values map[string]*texts // by name
-	file   string
-	simd   string
-	memory string // --max-memory
-	wisdom string // file
-	vendor bool   // --with-vendor
-	auto   string // --auto
-	least  string // --objective
-
-	group  *allreduce.Group // of a worker that is one of several replicas
-	rivals []string         // files of --rival
-	guests bool             // the command measures rivals
-	times  bool             // the command times runs
-	race   bool             // --with-rival
+	job.Request
+	values map[string]*texts // flags that package config knows, by name
+	file   string            // --config
+	rivals []string          // files of --rival
+	auto   string            // --auto
+	least  string            // --objective
 }
 
 // texts is a flag that can be given several times and is read by config.
@@ -65,9 +51,6 @@ func (s *settings) add(f *pflag.FlagSet, name, kind, short string) {
 	if len(k.Choices) > 0 {
 		doc += ": " + strings.Join(k.Choices, ", ")
 	}
-	if name == "out" {
-		k.Default = usualDir
-	}
 	if k.Default != "" {
 		doc += " (default " + k.Default + ")"
 	}
@@ -91,8 +74,8 @@ func (s *settings) grid(cmd *cobra.Command) {
 
 // wisdomFlags adds the flags that say how auto chooses.
 func (s *settings) wisdomFlags(f *pflag.FlagSet) {
-	addWisdomFlag(f, &s.wisdom)
-	f.BoolVar(&s.vendor, "with-vendor", false, "allow auto and tune to choose the vendor library")
+	addWisdomFlag(f, &s.Wisdom)
+	f.BoolVar(&s.Vendor, "with-vendor", false, "allow auto and tune to choose the vendor library")
 	s.least = objectiveTime
 	f.Var(choice{&s.least, "objective", []string{objectiveTime, record.OfEnergy}}, "objective", "objective of the wisdom that auto follows: time, or energy, which is the joules of a run")
 	s.auto = autoPredict
@@ -152,17 +135,12 @@ func (s *settings) device(cmd *cobra.Command) {
 		s.add(f, "device", "NAME", "")
 		s.add(f, "threads", "N", "")
 		s.simdFlag(f)
-		f.StringVar(&s.memory, "max-memory", "", "memory limit `SIZE` per technique, such as 8GiB (default 90 % of free memory)")
+		f.StringVar(&s.Memory, "max-memory", "", "memory limit `SIZE` per technique, such as 8GiB (default 90 % of free memory)")
 	})
 }
 
 func (s *settings) simdFlag(f *pflag.FlagSet) {
-	f.Var(choice{&s.simd, "instruction set", levels()}, "simd", "instruction set of the CPU: "+strings.Join(levels(), ", ")+" (default: the best supported one that $"+simd.Variable+" allows); in bf16, avx512bf16 and amx round both factors of a product, the others weights alone")
-}
-
-// levels lists the instruction sets that there are kernels for.
-func levels() []string {
-	return simd.Names()
+	f.Var(choice{&s.SIMD, "instruction set", simd.Names()}, "simd", "instruction set of the CPU: "+strings.Join(simd.Names(), ", ")+" (default: the best supported one that $"+simd.Variable+" allows); in bf16, avx512bf16 and amx round both factors of a product, the others weights alone")
 }
 
 // source adds the flag of the configuration file.
@@ -173,78 +151,107 @@ func (s *settings) source(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("config", "toml") // the flag is there
 }
 
-// resolve combines flags, environment, files of --rival, file of --config, and base; earlier ones win.
-func (s *settings) resolve(p *program, base ...config.Layer) (config.Config, error) {
+// rivalFlag adds --rival, which makes other programs techniques.
+func (s *settings) rivalFlag(cmd *cobra.Command) {
+	addGroup(cmd, "Techniques", func(f *pflag.FlagSet) {
+		f.StringArrayVar(&s.rivals, "rival", nil, "read [[rival]] tables from a TOML `FILE`: programs to run as techniques (see docs/rivals.md); repeatable")
+	})
+	_ = cmd.MarkFlagFilename("rival", "toml") // the flag is there
+	s.Rivals = true
+}
+
+// set sets a flag that package config knows, as if the user had.
+func (s *settings) set(name, value string) { s.values[name] = &texts{list: []string{value}} }
+
+// given reports whether the user gave a flag that package config knows.
+func (s *settings) given(name string) bool {
+	return s.values[name] != nil && s.values[name].list != nil
+}
+
+// resolve makes the request. Flags override the environment, which overrides files of --rival, the file of
+// --config, and base.
+func (s *settings) resolve(p *program, base ...config.Layer) error {
 	var flags config.Layer
 	for name, t := range s.values {
 		if t.list == nil {
 			continue
 		}
 		if err := flags.Set(name, t.list...); err != nil {
-			return config.Config{}, fmt.Errorf("--%s: %w", name, err)
+			return fmt.Errorf("--%s: %w", name, err)
 		}
 	}
 	env, warnings, err := config.FromEnv(os.Environ())
 	if err != nil {
-		return config.Config{}, err
+		return err
 	}
 	for _, w := range warnings {
-		p.warn("%s", w)
+		p.Warn("%s", w)
 	}
-	rivals, err := s.rivalLayers()
-	if err != nil {
-		return config.Config{}, err
+	s.Layers = []config.Layer{flags, env}
+	for _, file := range s.rivals {
+		l, err := config.ReadRivals(file)
+		if err != nil {
+			return err
+		}
+		s.Layers = append(s.Layers, l)
 	}
-	layers := append([]config.Layer{flags, env}, rivals...)
 	if s.file != "" {
 		file, err := config.ReadFile(s.file)
 		if err != nil {
-			return config.Config{}, err
+			return err
 		}
-		layers = append(layers, file)
+		s.Layers = append(s.Layers, file)
 	}
-	layers = append(layers, base...)
-	var usual config.Layer
-	if err := usual.Set("out", usualDir); err != nil {
-		return config.Config{}, err
-	}
-	return config.Resolve(append(layers, usual)...)
+	s.Version, s.Argv, s.Race = version(), p.args, s.auto == autoRace
+	s.Objective = s.objective()
+	s.Config, err = config.Resolve(append(s.Layers, base...)...)
+	return err
 }
 
-// dir returns the results folder.
-func (s *settings) dir(p *program) (string, error) {
-	c, err := s.resolve(p)
-	return c.Dir, err
+// Values of --auto: how to choose where no wisdom applies.
+const (
+	autoPredict = "predict"
+	autoRace    = "race"
+)
+
+// objectiveTime is the default of --objective.
+const objectiveTime = "time"
+
+// objective returns --objective as wisdom stores it: "" for time.
+func (s *settings) objective() string {
+	if s.least == record.OfEnergy {
+		return s.least
+	}
+	return ""
 }
 
-// options returns the CPU's options that the settings ask for.
-func (s *settings) options(c config.Config) (cpu.Options, error) {
-	o := cpu.Options{Threads: c.Measure.Threads}
-	if err := simd.Check(); err != nil {
-		return o, err
-	}
-	if s.simd != "" {
-		level, err := simd.Parse(s.simd)
-		if err != nil {
-			return o, err
-		}
-		o.Level = &level
-	}
-	return o, nil
+// resumeFlag is the flag of commands that continue a run.
+func (s *settings) resumeFlag(fs *pflag.FlagSet) {
+	fs.StringVar(&s.Resume, "resume", "", "resume a `RUN`: its folder, id or label, or a results folder (its latest run); without a value, the latest")
 }
 
-// maxMemory returns --max-memory in bytes; 0: not set.
-func (s *settings) maxMemory() (int64, error) {
-	if s.memory == "" {
-		return 0, nil
+// retryFlag is the flag of commands that measure points again.
+func (s *settings) retryFlag(fs *pflag.FlagSet) {
+	fs.BoolVar(&s.RetryFailed, "retry-failed", false, "with --resume, retry points that failed, timed out or gave a wrong answer")
+}
+
+// bareResume gives --resume the value job.Latest if it has none.
+func bareResume(args []string) []string {
+	i := slices.Index(args, "--resume")
+	if i < 0 || i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") || slices.Contains(args[:i], "--") {
+		return args
 	}
-	c, err := grid.ParseCondition("mem<=" + s.memory) // the same sizes as in --where
-	if err != nil {
-		return 0, fmt.Errorf("--max-memory: %q is not a size: write one such as 8GiB or 500MiB", s.memory)
+	args = slices.Clone(args)
+	args[i] = "--resume=" + job.Latest
+	return args
+}
+
+// shardFlag adds the flag of commands that measure a part of a plan.
+func (s *settings) shardFlag(fs *pflag.FlagSet) {
+	fs.StringVar(&s.Shard, "shard", "", "measure shard `I/N` of the plan, or continue it (see rnnbench merge); default: the shard of a scheduler's array of jobs; off: the whole plan")
+	fs.StringVar(&s.Submitted, "submitted-version", "", "`VERSION` of rnnbench that submitted the job")
+	fs.StringVar(&s.Required, "submitted-device", "", "`KEY` of the device that the job was submitted for")
+	for _, name := range []string{"submitted-version", "submitted-device"} {
+		_ = fs.MarkHidden(name) // it is there
 	}
-	var bytes float64
-	if _, err := fmt.Sscanf(strings.TrimPrefix(c.String(), "mem<="), "%g", &bytes); err != nil || bytes < 1 || bytes > 1<<60 {
-		return 0, fmt.Errorf("--max-memory: %q must be from 1 byte to 1 EiB", s.memory)
-	}
-	return int64(bytes), nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
 )
 
@@ -27,12 +28,12 @@ func TestTuneShardIsKilled(t *testing.T) {
 		_ = child.Wait() // it was killed
 		had = kept(t, had, measured(t, "1-of-2", len(had)))
 	}
-	rnnbench(t, "merge out").want(t, exitFailures, nil, []string{"shard 1/2 was killed: it has ", "no run was given of 1 of 2 shards: 2"})
+	rnnbench(t, "merge out").want(t, exit.Failures, nil, []string{"shard 1/2 was killed: it has ", "no run was given of 1 of 2 shards: 2"})
 	for _, s := range []string{"1/2", "2/2"} {
-		rnnbench(t, line+s).want(t, exitDone, nil, []string{"tuned"})
+		rnnbench(t, line+s).want(t, exit.Done, nil, []string{"tuned"})
 	}
 	kept(t, had, measured(t, "1-of-2", len(had)))
-	rnnbench(t, "merge out --wisdom all.toml").want(t, exitDone, nil, []string{"2 of 2 shards merged", "8 entries merged into all.toml"})
+	rnnbench(t, "merge out --wisdom all.toml").want(t, exit.Done, nil, []string{"2 of 2 shards merged", "8 entries merged into all.toml"})
 	if m, _, _, err := record.Read("out"); err != nil || len(m.Winners) != 8 || !m.Merged.Complete() {
 		t.Errorf("%d winners, %v", len(m.Winners), err)
 	}
@@ -65,18 +66,18 @@ func TestShardIsStartedTwice(t *testing.T) {
 	}
 	first := <-ended
 	refused, measures := both[first], both[1-first]
-	if code := refused.ProcessState.ExitCode(); code != exitError || !strings.Contains(refused.said.String(), "shard 1/2 is being measured by process ") {
+	if code := refused.ProcessState.ExitCode(); code != exit.Error || !strings.Contains(refused.said.String(), "shard 1/2 is being measured by process ") {
 		t.Errorf("the one that ended first has exit code %d:\n%s", code, refused.said)
 	}
 	orderly := asked(t, measures.Cmd)
 	<-ended
-	if code := measures.ProcessState.ExitCode(); orderly && code != exitInterrupted {
+	if code := measures.ProcessState.ExitCode(); orderly && code != exit.Interrupted {
 		t.Errorf("the one that measured has exit code %d:\n%s", code, measures.said)
 	}
-	rnnbench(t, line).want(t, exitDone, nil, nil)
+	rnnbench(t, line).want(t, exit.Done, nil, nil)
 	if n := len(kept(t, nil, measured(t, "1-of-2", 1))); n != 4 && n != 5 {
 		t.Errorf("%d records", n)
 	}
-	rnnbench(t, strings.Replace(line, "1/2", "2/2", 1)).want(t, exitDone, nil, nil)
-	rnnbench(t, "merge out").want(t, exitDone, nil, []string{"2 of 2 shards merged", "8 records"})
+	rnnbench(t, strings.Replace(line, "1/2", "2/2", 1)).want(t, exit.Done, nil, nil)
+	rnnbench(t, "merge out").want(t, exit.Done, nil, []string{"2 of 2 shards merged", "8 records"})
 }

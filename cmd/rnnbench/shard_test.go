@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
 	"rnnbench/tuner/wisdom"
 )
@@ -36,14 +37,14 @@ func TestShards(t *testing.T) {
 		t.Skip("it waits for processes; the suite without -short runs it")
 	}
 	t.Chdir(t.TempDir())
-	rnnbench(t, shardGrid+fast+" --out whole").want(t, exitDone, nil, nil)
+	rnnbench(t, shardGrid+fast+" --out whole").want(t, exit.Done, nil, nil)
 	t.Setenv("SLURMD_NODENAME", "v1")
 	first, second := shardGrid+" --shard 1/2", shardGrid+" --shard 2/2"
 
 	child, _ := starts(t, first+slowly)
 	had := measured(t, "1-of-2", 1)
-	rnnbench(t, first+fast).want(t, exitError, nil, []string{"shard 1/2 is being measured by process ", "hint: give every job another shard"})
-	rnnbench(t, "merge out").want(t, exitFailures, nil, []string{"no run was given of 1 of 2 shards: 2", "shard 1/2 is being measured: it has "})
+	rnnbench(t, first+fast).want(t, exit.Error, nil, []string{"shard 1/2 is being measured by process ", "hint: give every job another shard"})
+	rnnbench(t, "merge out").want(t, exit.Failures, nil, []string{"no run was given of 1 of 2 shards: 2", "shard 1/2 is being measured: it has "})
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func TestShards(t *testing.T) {
 	child, said := starts(t, first+slowly) // a requeue
 	had = kept(t, had, measured(t, "1-of-2", len(had)+1))
 	terminate(t, child, said)
-	rnnbench(t, first+fast).want(t, exitDone, nil, nil)
+	rnnbench(t, first+fast).want(t, exit.Done, nil, nil)
 	had = kept(t, had, measured(t, "1-of-2", len(had)+1))
 	if a, b := had[0].Node.Name, had[len(had)-1].Node.Name; a != "v1" || b != "v3" || *had[0].Node.Shard != "1/2" {
 		t.Errorf("the nodes of the records are %s and %s", a, b)
@@ -61,33 +62,16 @@ func TestShards(t *testing.T) {
 
 	t.Setenv("SLURMD_NODENAME", "v2")
 	fullDisk(t, second+fast, manifestSize(t, "1-of-2")+1024)
-	rnnbench(t, second+fast).want(t, exitDone, nil, nil)
+	rnnbench(t, second+fast).want(t, exit.Done, nil, nil)
 	kept(t, nil, measured(t, "2-of-2", 1))
-	rnnbench(t, second+fast).want(t, exitDone, nil, nil) // there is nothing left
-	rnnbench(t, "merge out").want(t, exitDone, nil, []string{"2 of 2 shards merged into out", "32 records"})
+	rnnbench(t, second+fast).want(t, exit.Done, nil, nil) // there is nothing left
+	rnnbench(t, "merge out").want(t, exit.Done, nil, []string{"2 of 2 shards merged into out", "32 records"})
 	alike(t, "whole", "out")
-	rnnbench(t, "show out").want(t, exitDone, []string{"node v1: ", "node v2: ", "node v3: "}, nil)
-	rnnbench(t, "report out -f page.html").want(t, exitDone, nil, nil)
+	rnnbench(t, "show out").want(t, exit.Done, []string{"node v1: ", "node v2: ", "node v3: "}, nil)
+	rnnbench(t, "report out -f page.html").want(t, exit.Done, nil, nil)
 	page, err := os.ReadFile("page.html")
 	if err != nil || !strings.Contains(string(page), "<h3>Nodes</h3>") || !strings.Contains(string(page), "<li>node v1: ") {
 		t.Errorf("the report does not compare the nodes: %v", err)
-	}
-}
-
-// TestNode: node returns the scheduler's name of the machine, or an anonymous one.
-func TestNode(t *testing.T) {
-	t.Setenv("SLURMD_NODENAME", "v1")
-	if name := node(false); name != "v1" {
-		t.Error(name)
-	}
-	if name := node(true); name != node(true) || !strings.HasPrefix(name, "node-") || strings.Contains(name, "v1") {
-		t.Error(name)
-	}
-	t.Setenv("SLURMD_NODENAME", "")
-	t.Setenv("JOB_COMPLETION_INDEX", "0")
-	t.Setenv("NODE_NAME", "k1")
-	if name := node(false); name != "k1" {
-		t.Error(name)
 	}
 }
 
@@ -152,7 +136,7 @@ func terminate(t *testing.T, cmd *exec.Cmd, said *bytes.Buffer) {
 	const grace = 30 * time.Second
 	late := time.AfterFunc(grace, func() { _ = cmd.Process.Kill() })
 	_ = cmd.Wait() // its code says how it ended
-	if code := cmd.ProcessState.ExitCode(); !late.Stop() || code != exitInterrupted {
+	if code := cmd.ProcessState.ExitCode(); !late.Stop() || code != exit.Interrupted {
 		t.Errorf("exit code %d after SIGTERM:\n%s", code, said)
 	}
 }
@@ -229,12 +213,12 @@ func TestShardOfScheduler(t *testing.T) {
 	t.Setenv("SLURM_ARRAY_TASK_COUNT", "2")
 	t.Setenv("SLURM_ARRAY_TASK_MIN", "4")
 	note := "shard 2/2, from SLURM_ARRAY_TASK_ID; --shard off measures the whole plan"
-	rnnbench(t, tiny+" --dry-run").want(t, exitDone, []string{"shard 2/2: 1 of 2 points, 66.7 % of the estimated time", "control point lstm forward H=8"}, []string{note})
-	if o := rnnbench(t, tiny+" --dry-run --shard off"); o.code != exitDone || strings.Contains(o.errors+o.out, "shard") {
+	rnnbench(t, tiny+" --dry-run").want(t, exit.Done, []string{"shard 2/2: 1 of 2 points, 66.7 % of the estimated time", "control point lstm forward H=8"}, []string{note})
+	if o := rnnbench(t, tiny+" --dry-run --shard off"); o.code != exit.Done || strings.Contains(o.errors+o.out, "shard") {
 		t.Errorf("exit code %d: %s%s", o.code, o.out, o.errors)
 	}
 	t.Setenv("SLURM_ARRAY_TASK_COUNT", "")
-	rnnbench(t, tiny).want(t, exitUsage, nil, []string{"SLURM_ARRAY_TASK_COUNT is not set", "hint: use --shard I/N to name the shard, or --shard off"})
+	rnnbench(t, tiny).want(t, exit.Usage, nil, []string{"SLURM_ARRAY_TASK_COUNT is not set", "hint: use --shard I/N to name the shard, or --shard off"})
 }
 
 // TestJobIsSubmittedAgain: a job of an array that is submitted again alone measures its shard of the
@@ -247,14 +231,14 @@ func TestJobIsSubmittedAgain(t *testing.T) {
 		}
 	}
 	job("1", "2", "1", "2")
-	rnnbench(t, tiny).want(t, exitDone, nil, []string{"shard 1/2, from SLURM_ARRAY_TASK_ID; --shard off"})
+	rnnbench(t, tiny).want(t, exit.Done, nil, []string{"shard 1/2, from SLURM_ARRAY_TASK_ID; --shard off"})
 	job("2", "1", "2", "2")
-	rnnbench(t, tiny).want(t, exitDone, nil, []string{"shard 2/2, from SLURM_ARRAY_TASK_ID and the shards in out; --shard off"})
+	rnnbench(t, tiny).want(t, exit.Done, nil, []string{"shard 2/2, from SLURM_ARRAY_TASK_ID and the shards in out; --shard off"})
 	job("3", "1", "3", "3")
-	rnnbench(t, tiny).want(t, exitUsage, nil, []string{"it is job 3 in an array of 1, but the plan was divided before, into shards such as 1/2, 2/2", "hint: use --shard I/2 to continue one of the shards in out, or --label WORD"})
+	rnnbench(t, tiny).want(t, exit.Usage, nil, []string{"it is job 3 in an array of 1, but the plan was divided before, into shards such as 1/2, 2/2", "hint: use --shard I/2 to continue one of the shards in out, or --label WORD"})
 	job("3", "2", "1", "3")
-	rnnbench(t, tiny+" --label gaps").want(t, exitUsage, nil, []string{"the array has 2 jobs with numbers from 1 to 3, so it has gaps", "hint: use --shard I/N"})
-	rnnbench(t, "merge out").want(t, exitDone, nil, []string{"2 of 2 shards merged"})
+	rnnbench(t, tiny+" --label gaps").want(t, exit.Usage, nil, []string{"the array has 2 jobs with numbers from 1 to 3, so it has gaps", "hint: use --shard I/N"})
+	rnnbench(t, "merge out").want(t, exit.Done, nil, []string{"2 of 2 shards merged"})
 }
 
 // TestShardsByLabel: labels that are alike in the name of a folder have shards of their own.
@@ -262,10 +246,10 @@ func TestShardsByLabel(t *testing.T) {
 	t.Chdir(t.TempDir())
 	labels := []string{"日本", "中文", "a-b", "a b", "a/b", strings.Repeat("long", 12), strings.Repeat("long", 12) + "er"}
 	for _, label := range labels {
-		rnnbenchWith(t.Context(), "", append(strings.Fields(tiny), "--shard", "1/2", "--label", label)...).want(t, exitDone, nil, nil)
+		rnnbenchWith(t.Context(), "", append(strings.Fields(tiny), "--shard", "1/2", "--label", label)...).want(t, exit.Done, nil, nil)
 	}
 	for i, label := range labels {
-		sets, _, err := record.ReadAll([]string{labelled(label, "out")})
+		sets, _, err := record.ReadAll([]string{record.Find(label, "out")})
 		if err != nil || len(sets) != 1 || len(sets[0].Records) == 0 {
 			t.Errorf("label %d has no records: %v", i, err)
 		}
@@ -279,7 +263,7 @@ func TestShardsByLabel(t *testing.T) {
 // TestShardIsFoundByItsPlan: a shard continues in its folder, whatever the folder's name.
 func TestShardIsFoundByItsPlan(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, tiny+" --shard 1/2").want(t, exitDone, nil, nil)
+	rnnbench(t, tiny+" --shard 1/2").want(t, exit.Done, nil, nil)
 	found, err := filepath.Glob("out/*-1-of-2")
 	if err != nil || len(found) != 1 {
 		t.Fatal(found, err)
@@ -287,7 +271,7 @@ func TestShardIsFoundByItsPlan(t *testing.T) {
 	if err := os.Rename(found[0], "out/moved"); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, tiny+" --shard 1/2").want(t, exitDone, nil, []string{"in out/moved"})
+	rnnbench(t, tiny+" --shard 1/2").want(t, exit.Done, nil, []string{"in out/moved"})
 	if left, err := filepath.Glob("out/*-1-of-2"); err != nil || left != nil {
 		t.Errorf("the shard was begun again in %v, %v", left, err)
 	}
@@ -299,9 +283,9 @@ func TestTuneShards(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const line = "tune -H 8,16,24 -B 2 -T 3 --impl cudnnstyle --depth 0 --max-rounds 2 --min-time 0s --wisdom w.toml --label mine --shard "
 	for i := 1; i <= 2; i++ {
-		rnnbench(t, line+fmt.Sprintf("%d/2", i)).want(t, exitDone, nil, []string{"tuned"})
+		rnnbench(t, line+fmt.Sprintf("%d/2", i)).want(t, exit.Done, nil, []string{"tuned"})
 	}
-	rnnbench(t, "merge out --wisdom all.toml").want(t, exitDone, nil, []string{"2 of 2 shards merged", "3 entries merged into all.toml"})
+	rnnbench(t, "merge out --wisdom all.toml").want(t, exit.Done, nil, []string{"2 of 2 shards merged", "3 entries merged into all.toml"})
 	m, _, _, err := record.Read("out")
 	if err != nil || len(m.Winners) != 3 || !strings.HasPrefix(m.Run, "mine-") {
 		t.Errorf("%d winners of run %s, %v", len(m.Winners), m.Run, err)

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
+	"rnnbench/tuner/bench"
 )
 
 // A busyMachine has two processors that other programs keep busy for another minute whenever it is
@@ -44,31 +46,23 @@ func newBusyMachine() *busyMachine {
 // TestSharedProcessors: commands that time runs name other runs of rnnbench before rivals start, and say
 // what disturbs them. The table counts disturbed points, in a line for each kind.
 func TestSharedProcessors(t *testing.T) {
-	was := systemRoot
-	t.Cleanup(func() { systemRoot = was })
-	systemRoot = newBusyMachine()
+	was := bench.SystemRoot
+	t.Cleanup(func() { bench.SystemRoot = was })
+	bench.SystemRoot = newBusyMachine()
 	dir := t.TempDir()
-	rnnbench(t, tiny+" -o table --out "+dir).want(t, exitDone, []string{
+	rnnbench(t, tiny+" -o table --out "+dir).want(t, exit.Done, []string{
 		"The control group's quota (0.5 processors) stopped the program for up to 100 % of the time at 2 of 2 points, most at H=",
 		"quota",
 	}, []string{
 		"2 other runs of rnnbench use this machine (the first is rnnbench tune, process 47): measure one after the other",
 		"the control group's quota (0.5 processors) stops the program for 100 % of the time: raise the quota",
 	})
-	rnnbench(t, "show "+dir).want(t, exitDone, []string{"The control group's quota (0.5 processors) stopped the program"}, nil)
+	rnnbench(t, "show "+dir).want(t, exit.Done, []string{"The control group's quota (0.5 processors) stopped the program"}, nil)
 	if o := rnnbench(t, "list cells"); strings.Contains(o.errors, "other runs") {
 		t.Errorf("a command that times nothing warns: %s", o.errors)
 	}
 
-	b := &bench{around: nil}
-	others := 1.14
-	if got := usedByOthers(b, &record.Disturbance{Seconds: 1, Processors: 2, Others: &others}); got != "1.1 of 2 processors" {
-		t.Errorf("others use %q", got)
-	}
-	if otherRuns(b) != nil || company(b) != nil || usedByOthers(b, nil) != "" {
-		t.Error("a machine that says nothing is disturbed")
-	}
-	systemRoot = was
+	bench.SystemRoot = was
 	o := rnnbench(t, tiny+" --out "+t.TempDir())
 	if strings.Contains(o.out, record.WarnQuota) || strings.Contains(o.errors, "quota") {
 		t.Errorf("a quota on a machine that says nothing:\n%s%s", o.out, o.errors)

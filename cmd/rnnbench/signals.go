@@ -7,6 +7,7 @@ import (
 	"sync"
 	"syscall"
 
+	"rnnbench/internal/exit"
 	"rnnbench/tuner/progress"
 )
 
@@ -54,7 +55,7 @@ func onSignal(ctx context.Context) (with context.Context, done func()) {
 	with, cancel := context.WithCancel(ctx)
 	signals.Lock()
 	if signals.exit == nil {
-		signals.exit = func() { os.Exit(exitInterrupted) }
+		signals.exit = func() { os.Exit(exit.Interrupted) }
 	}
 	exit := signals.exit
 	signals.stop = cancel
@@ -68,10 +69,10 @@ func onSignal(ctx context.Context) (with context.Context, done func()) {
 	}
 }
 
-// interruptible returns a context that ends with the first Ctrl-C, or when the
+// Interruptible returns a context that ends with the first Ctrl-C, or when the
 // terminal is closed; the second one ends the process at once. The function that it
 // returns waits until a message under way is written.
-func interruptible(ctx context.Context, show *progress.Progress) (context.Context, func()) {
+func (*program) Interruptible(ctx context.Context, show *progress.Progress) (context.Context, func()) {
 	ctx, stop := onSignal(ctx)
 	said := make(chan struct{})
 	quiet := context.AfterFunc(ctx, func() {

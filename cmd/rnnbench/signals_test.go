@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // TestSignalBeforeWork: a signal that comes while nothing is measured yet ends the program with a
@@ -35,7 +37,7 @@ func TestSignalBeforeWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // the exit code says how it went
-		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(said.String(), "rnnbench: interrupted") {
+		if code := cmd.ProcessState.ExitCode(); code != exit.Interrupted || !strings.Contains(said.String(), "rnnbench: interrupted") {
 			t.Errorf("%v: exit code %d: %q", sig, code, said.String())
 		}
 		if err := f.Close(); err != nil {

@@ -72,7 +72,7 @@ func TestSilence(t *testing.T) {
 			root.AddCommand(show)
 			done := breakSilence(p, show)
 			if c.says != "" {
-				p.note("%s", c.says)
+				p.Note("%s", c.says)
 			}
 			time.Sleep(c.took)
 			done()

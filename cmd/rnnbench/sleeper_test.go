@@ -8,6 +8,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/device/worker"
+	"rnnbench/internal/exit"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -54,10 +55,10 @@ func serveSleeper(each string) int {
 		}
 		c, err := cpu.Open(cpu.Options{Threads: 1})
 		return sleeper{c, d}, err
-	}, func() { os.Exit(exitError) })
+	}, func() { os.Exit(exit.Error) })
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return exitError
+		return exit.Error
 	}
-	return exitDone
+	return exit.Done
 }

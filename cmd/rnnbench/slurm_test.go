@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
 	"rnnbench/record/merge"
 )
@@ -42,13 +43,13 @@ func TestSlurm(t *testing.T) {
 	grid := sleepyGrid(points)
 
 	// One node measures during all that follows.
-	rnnbench(t, "submit slurm --shards 1 --name one --sbatch=--nodelist=v5 -- "+grid).want(t, exitDone, nil, []string{"1 shard\n"})
+	rnnbench(t, "submit slurm --shards 1 --name one --sbatch=--nodelist=v5 -- "+grid).want(t, exit.Done, nil, []string{"1 shard\n"})
 	start := time.Now()
-	rnnbench(t, "submit slurm --shards 4 --name four --sbatch=--exclude=v5 -- "+grid).want(t, exitDone, nil, []string{"4 shards\n", " merges them"})
+	rnnbench(t, "submit slurm --shards 4 --name four --sbatch=--exclude=v5 -- "+grid).want(t, exit.Done, nil, []string{"4 shards\n", " merges them"})
 	began := time.Now()
 	waitFor(t, "shards that run", func() bool { return done(t, "four") >= 4 })
-	rnnbench(t, grid+" --out out/four --shard 2/4").want(t, exitError, nil, []string{"shard 2/4 is being measured by process "})
-	rnnbench(t, "submit status four").want(t, exitDone, []string{"running", "v1", "v4"}, []string{"4 shards: 4 running"})
+	rnnbench(t, grid+" --out out/four --shard 2/4").want(t, exit.Error, nil, []string{"shard 2/4 is being measured by process "})
+	rnnbench(t, "submit status four").want(t, exit.Done, []string{"running", "v1", "v4"}, []string{"4 shards: 4 running"})
 	waitFor(t, "the end of all shards", func() bool { return ended(t, "four", 4) })
 	four := time.Since(began)
 	mergedBy(t, "four", points)
@@ -105,7 +106,7 @@ func speedUp(t *testing.T, name string, shards, points int) float64 {
 func TestSpeedUpOfTurns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for shard := 1; shard <= 2; shard++ {
-		rnnbench(t, fmt.Sprintf("%s --out out/turns --shard %d/2", tiny, shard)).want(t, exitDone, nil, nil)
+		rnnbench(t, fmt.Sprintf("%s --out out/turns --shard %d/2", tiny, shard)).want(t, exit.Done, nil, nil)
 	}
 	if ratio := speedUp(t, "turns", 2, 4); !(ratio > 0 && ratio <= 1) {
 		t.Errorf("two shards that took turns are %.2f times as fast as one node", ratio)
@@ -131,19 +132,19 @@ func lose(t *testing.T) {
 		parts := partsOf(t, "lost")
 		return parts[1].State == record.ShardDone && parts[4].State == record.ShardDone && parts[3].Exit != nil
 	})
-	if exit := *partsOf(t, "lost")[3].Exit; exit != exitInterrupted {
-		t.Errorf("the shard that was asked to end has exit code %d", exit)
+	if code := *partsOf(t, "lost")[3].Exit; code != exit.Interrupted {
+		t.Errorf("the shard that was asked to end has exit code %d", code)
 	}
 	slurm(t, "scontrol", "update", "jobid="+job+"_2", "starttime=now") // Slurm holds a requeued job back for two minutes
 	waitFor(t, "the end of the requeued shard", func() bool { return partsOf(t, "lost")[2].State == record.ShardDone })
 	waitFor(t, "the state of the ended jobs", func() bool {
 		o := rnnbench(t, "submit status lost")
-		return o.code == exitFailures && strings.Contains(o.errors, "4 shards: 3 done, 1 failed") && strings.Contains(o.out, "failed")
+		return o.code == exit.Failures && strings.Contains(o.errors, "4 shards: 3 done, 1 failed") && strings.Contains(o.out, "failed")
 	})
-	rnnbench(t, "submit status lost --retry").want(t, exitDone, nil, []string{": 1 shard\n"})
+	rnnbench(t, "submit status lost --retry").want(t, exit.Done, nil, []string{": 1 shard\n"})
 	waitFor(t, "the end of the retry", func() bool { return ended(t, "lost", 4) })
 	mergedBy(t, "lost", points)
-	rnnbench(t, "submit status lost").want(t, exitDone, nil, []string{"4 shards: 4 done"})
+	rnnbench(t, "submit status lost").want(t, exit.Done, nil, []string{"4 shards: 4 done"})
 	slurm(t, "scontrol", "update", "nodename="+node, "state=resume")
 
 	after := []record.Record{}
@@ -167,16 +168,16 @@ func lose(t *testing.T) {
 // therefore comes 20 to 50 seconds after the start.
 func limit(t *testing.T) {
 	const points = 110 // 66 seconds
-	rnnbench(t, "submit slurm --shards 1 --time 1m --name late --sbatch=--exclude=v5 --sbatch=--signal=B:TERM@10 -- "+sleepyGrid(points)).want(t, exitDone, nil, nil)
+	rnnbench(t, "submit slurm --shards 1 --time 1m --name late --sbatch=--exclude=v5 --sbatch=--signal=B:TERM@10 -- "+sleepyGrid(points)).want(t, exit.Done, nil, nil)
 	waitFor(t, "the warning of the time limit", func() bool { return partsOf(t, "late")[1].Exit != nil })
 	p := partsOf(t, "late")[1]
 	t.Logf("the time limit came after %d records", p.Done)
-	if *p.Exit != exitInterrupted || p.Done == 0 || p.Done == points {
+	if *p.Exit != exit.Interrupted || p.Done == 0 || p.Done == points {
 		t.Errorf("%+v", p)
 	}
 	waitFor(t, "the state of the interrupted job", func() bool {
 		o := rnnbench(t, "submit status late")
-		return o.code == exitFailures && strings.Contains(o.out, "failed") && strings.Contains(o.out, "interrupted")
+		return o.code == exit.Failures && strings.Contains(o.out, "failed") && strings.Contains(o.out, "interrupted")
 	})
 }
 
@@ -258,7 +259,7 @@ func waitFor(t *testing.T, what string, so func() bool) {
 // submitted returns the number of the submitted job array.
 func submitted(t *testing.T, o outcomeOf) string {
 	t.Helper()
-	o.want(t, exitDone, nil, []string{"job "})
+	o.want(t, exit.Done, nil, []string{"job "})
 	m := regexp.MustCompile(`job (\d+): `).FindStringSubmatch(o.errors)
 	if m == nil {
 		t.Fatalf("no job in %s", o.errors)

@@ -17,7 +17,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/cluster"
-	"rnnbench/record/files"
+	"rnnbench/internal/exit"
+	"rnnbench/tuner/bench"
 	"rnnbench/tuner/grid"
 )
 
@@ -43,7 +44,7 @@ shards again; they continue from their finished records.`,
   rnnbench submit status out/nightly --retry`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(grid.Unknown("scheduler", args[0], commandNames(cmd)), "rnnbench submit --help")
+				return exit.Misuse(grid.Unknown("scheduler", args[0], commandNames(cmd)), "rnnbench submit --help")
 			}
 			return nil
 		},
@@ -87,7 +88,7 @@ const submitHint = "rnnbench submit slurm --shards 16 -- sweep --preset quick"
 // submitArgs returns an error unless all arguments follow --.
 func submitArgs(cmd *cobra.Command, args []string) error {
 	if cmd.ArgsLenAtDash() != 0 || len(args) == 0 {
-		return usage(fmt.Errorf("submit %s takes its own flags and, after --, the command whose shards it submits", cmd.Name()), submitHint)
+		return exit.Misuse(fmt.Errorf("submit %s takes its own flags and, after --, the command whose shards it submits", cmd.Name()), submitHint)
 	}
 	return nil
 }
@@ -100,11 +101,11 @@ var reservedFlags = []string{"--out", "--shard", "--resume", "--dry-run", "--pri
 func checkCommand(ctx context.Context, args []string) error {
 	verbs := []string{"sweep", "tune", "train", "reproduce"}
 	if !slices.Contains(verbs, args[0]) {
-		return usage(grid.Unknown("command to submit", args[0], verbs), submitHint)
+		return exit.Misuse(grid.Unknown("command to submit", args[0], verbs), submitHint)
 	}
 	for _, a := range args {
 		if name, _, _ := strings.Cut(a, "="); slices.Contains(reservedFlags, name) {
-			return usage(fmt.Errorf("the submitted %s does not take %s: submit sets the shard and its folder", args[0], name), "put --out before -- to name the folder of submissions")
+			return exit.Misuse(fmt.Errorf("the submitted %s does not take %s: submit sets the shard and its folder", args[0], name), "put --out before -- to name the folder of submissions")
 		}
 	}
 	try := append(slices.Clone(args), "--shard", "1/1")
@@ -128,21 +129,20 @@ func checkCommand(ctx context.Context, args []string) error {
 	}
 	if args[0] == "reproduce" {
 		if ids := cmd.Flags().Args(); len(ids) != 1 || ids[0] == "all" || ids[0] == "list" {
-			return usage(errors.New("a shard belongs to one experiment: name one"), "rnnbench reproduce")
+			return exit.Misuse(errors.New("a shard belongs to one experiment: name one"), "rnnbench reproduce")
 		}
 		return nil
 	}
 	var said bytes.Buffer
-	if code := run(ctx, try, strings.NewReader(""), io.Discard, &said); code != exitDone {
-		return usage(errors.New(strings.TrimPrefix(strings.TrimSpace(said.String()), "rnnbench: ")), "")
+	if code := run(ctx, try, strings.NewReader(""), io.Discard, &said); code != exit.Done {
+		return exit.Misuse(errors.New(strings.TrimPrefix(strings.TrimSpace(said.String()), "rnnbench: ")), "")
 	}
 	return nil
 }
 
 // submission makes a submission from the flags and the command. It also returns its local folder.
 func (f *submitFlags) submission(ctx context.Context, p *program, cmd *cobra.Command, args []string) (*cluster.Submission, string, error) {
-	c, err := f.resolve(p)
-	if err != nil {
+	if err := f.resolve(p); err != nil {
 		return nil, "", misused(cmd, err)
 	}
 	if err := checkCommand(ctx, args); err != nil {
@@ -155,7 +155,7 @@ func (f *submitFlags) submission(ctx context.Context, p *program, cmd *cobra.Com
 	if err != nil {
 		return nil, "", err
 	}
-	dir := filepath.Join(c.Dir, f.name)
+	dir := filepath.Join(f.Config.Dir, f.name)
 	far, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, "", err
@@ -196,20 +196,20 @@ func (f *submitFlags) submit(p *program, cmd *cobra.Command, s *cluster.Submissi
 		return misused(cmd, err)
 	}
 	if f.dryRun {
-		return printTexts(p, texts)
+		return cluster.WriteTexts(p.out, texts)
 	}
 	if err := installed(by); err != nil {
 		return err
 	}
 	if exists(filepath.Join(dir, cluster.File)) {
-		return usage(fmt.Errorf("%s holds a submission already", dir), "use another --name, or rnnbench submit status "+dir+" --retry to continue it")
+		return exit.Misuse(fmt.Errorf("%s holds a submission already", dir), "use another --name, or rnnbench submit status "+dir+" --retry to continue it")
 	}
 	if err := s.Create(dir); err != nil {
-		return &failure{exitError, err, "set --out DIR to a writable folder"}
+		return exit.With(exit.Error, err, "set --out DIR to a writable folder")
 	}
 	if f.copy {
-		if err := copyProgram(s.Program); err != nil {
-			return &failure{exitError, err, ""}
+		if err := cluster.CopyProgram(s.Program, bench.WorkerName); err != nil {
+			return exit.With(exit.Error, err, "")
 		}
 	}
 	return start(p, s, dir)
@@ -218,7 +218,7 @@ func (f *submitFlags) submit(p *program, cmd *cobra.Command, s *cluster.Submissi
 // start submits the jobs of the last round, and prints their ids and how to watch them.
 func start(p *program, s *cluster.Submission, dir string) error {
 	if err := s.Submit(runner(p), dir); err != nil {
-		return &failure{exitError, err, "what was submitted is recorded: rnnbench submit status " + dir + " shows it, and --retry submits the rest"}
+		return exit.With(exit.Error, err, "what was submitted is recorded: rnnbench submit status "+dir+" shows it, and --retry submits the rest")
 	}
 	r := s.Rounds[len(s.Rounds)-1]
 	for _, j := range r.Jobs {
@@ -226,36 +226,17 @@ func start(p *program, s *cluster.Submission, dir string) error {
 		if j.Group != "" {
 			of = " of " + j.Group
 		}
-		p.note("job %s: %s%s", j.ID, plural(len(j.Shards), "shard"), of)
+		p.Note("job %s: %s%s", j.ID, plural(len(j.Shards), "shard"), of)
 	}
-	p.note("job %s merges them", r.Merge)
-	p.note("hint: rnnbench submit status %s shows their progress", dir)
-	return nil
-}
-
-// printTexts prints the texts that a scheduler would get.
-func printTexts(p *program, texts []cluster.Text) error {
-	for i, t := range texts {
-		if len(texts) > 1 {
-			sep := ""
-			if i > 0 {
-				sep = "\n"
-			}
-			if _, err := fmt.Fprintf(p.out, "%s# ---- %s ----\n", sep, t.Name); err != nil {
-				return err
-			}
-		}
-		if _, err := io.WriteString(p.out, t.Content); err != nil {
-			return err
-		}
-	}
+	p.Note("job %s merges them", r.Merge)
+	p.Note("hint: rnnbench submit status %s shows their progress", dir)
 	return nil
 }
 
 // installed returns an error if the scheduler's command is not installed.
 func installed(by cluster.Scheduler) error {
 	if _, err := exec.LookPath(by.Command()); err != nil {
-		return &failure{exitError, fmt.Errorf("%s is not installed here: submit where the scheduler's commands are", by.Command()), "--dry-run prints what would be submitted"}
+		return exit.With(exit.Error, fmt.Errorf("%s is not installed here: submit where the scheduler's commands are", by.Command()), "--dry-run prints what would be submitted")
 	}
 	return nil
 }
@@ -264,42 +245,6 @@ func installed(by cluster.Scheduler) error {
 func runner(p *program) cluster.Runner {
 	return func(name string, args ...string) (string, error) {
 		p.log.Debug("run", "command", name, "args", args)
-		cmd := exec.Command(name, args...)
-		var said bytes.Buffer
-		cmd.Stderr = &said
-		out, err := cmd.Output()
-		if err != nil {
-			if s := strings.TrimSpace(said.String()); s != "" {
-				err = errors.New(strings.ReplaceAll(s, "\n", "; "))
-			}
-			return string(out), fmt.Errorf("%s refused: %w", name, err)
-		}
-		return string(out), nil
+		return cluster.Command(name, args...)
 	}
-}
-
-// copyProgram copies this program, and the worker beside it, to the path to.
-func copyProgram(to string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	list := [][2]string{{self, to}}
-	if beside := filepath.Join(filepath.Dir(self), workerName); exists(beside) {
-		list = append(list, [2]string{beside, filepath.Join(filepath.Dir(to), workerName)})
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-		return err
-	}
-	for _, x := range list {
-		from, err := os.Open(x[0])
-		if err != nil {
-			return err
-		}
-		err = files.Write(x[1], func(w io.Writer) error { _, err := io.Copy(w, from); return err })
-		if err = errors.Join(err, from.Close(), os.Chmod(x[1], 0o755)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

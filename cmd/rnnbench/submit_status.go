@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"rnnbench/cluster"
+	"rnnbench/internal/exit"
 	"rnnbench/plots/table"
+	"rnnbench/record"
 )
 
 func submitStatus(p *program) *cobra.Command {
@@ -28,7 +30,7 @@ exits with 3 if shards failed or are missing. --retry submits those again.`,
   rnnbench submit status nightly -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
-				return usage(errors.New("submit status takes the folder of one submission"), "rnnbench submit status --help")
+				return exit.Misuse(errors.New("submit status takes the folder of one submission"), "rnnbench submit status --help")
 			}
 			return nil
 		},
@@ -42,11 +44,10 @@ exits with 3 if shards failed or are missing. --retry submits those again.`,
 		fs.VarP(choice{&format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
 	})
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, args []string) error {
-		c, err := s.resolve(p)
-		if err != nil {
+		if err := s.resolve(p); err != nil {
 			return misused(cmd, err)
 		}
-		return status(p, cmd, runPath(args[0], c.Dir), retry, format)
+		return status(p, cmd, record.Find(args[0], s.Config.Dir), retry, format)
 	})
 }
 
@@ -69,15 +70,15 @@ func status(p *program, cmd *cobra.Command, dir string, retry bool, format strin
 	states, unknown := by.States(runner(p), s)
 	switch {
 	case unknown != nil && retry:
-		return &failure{exitError, fmt.Errorf("the scheduler cannot be asked which jobs still wait, so nothing was submitted: %w", unknown), "try again when it answers"}
+		return exit.With(exit.Error, fmt.Errorf("the scheduler cannot be asked which jobs still wait, so nothing was submitted: %w", unknown), "try again when it answers")
 	case unknown != nil:
-		p.warn("the scheduler cannot be asked, so the states are those of the shards' folders: %v", unknown)
+		p.Warn("the scheduler cannot be asked, so the states are those of the shards' folders: %v", unknown)
 	}
 	list, err := s.Status(dir, states)
 	if err != nil {
-		return &failure{exitError, err, ""}
+		return exit.With(exit.Error, err, "")
 	}
-	if err := statusTable(list, len(s.Groups) > 1).Write(p.out, format, p.style()); err != nil {
+	if err := cluster.Table(list, len(s.Groups) > 1).Write(p.out, format, p.style()); err != nil {
 		return err
 	}
 	count := map[cluster.Phase]int{}
@@ -90,38 +91,17 @@ func status(p *program, cmd *cobra.Command, dir string, retry bool, format strin
 			words = append(words, fmt.Sprintf("%d %s", count[ph], ph))
 		}
 	}
-	p.note("%s: %s", plural(len(list), "shard"), strings.Join(words, ", "))
+	p.Note("%s: %s", plural(len(list), "shard"), strings.Join(words, ", "))
 	lacking := count[cluster.Failed] + count[cluster.Missing]
 	switch {
 	case retry && s.Again(list):
 		s.Rounds[len(s.Rounds)-1].Time = time.Now().UTC().Truncate(time.Second)
 		return start(p, s, dir)
 	case retry:
-		p.note("no shard failed or is missing, so nothing was submitted")
+		p.Note("no shard failed or is missing, so nothing was submitted")
 		return nil
 	case lacking > 0:
-		return &failure{exitFailures, fmt.Errorf("%s failed or missing", plural(lacking, "shard")), "rnnbench submit status " + dir + " --retry submits them again"}
+		return exit.With(exit.Failures, fmt.Errorf("%s failed or missing", plural(lacking, "shard")), "rnnbench submit status "+dir+" --retry submits them again")
 	}
 	return nil
-}
-
-// statusTable returns a table with a row for each shard.
-func statusTable(list []cluster.Shard, groups bool) *table.Table {
-	columns := []string{"shard", "state", "records", "nodes", "job", "why"}
-	if groups {
-		columns = append([]string{"group"}, columns...)
-	}
-	t := words(columns...)
-	for _, x := range list {
-		records := "-"
-		if x.Planned > 0 {
-			records = fmt.Sprintf("%d of %d", x.Done, x.Planned)
-		}
-		cells := []string{fmt.Sprintf("%d/%d", x.Shard, x.Count), string(x.Phase), records, strings.Join(x.Nodes, " "), x.Job, x.Why}
-		if groups {
-			cells = append([]string{x.Group}, cells...)
-		}
-		t.Rows = append(t.Rows, row(cells...))
-	}
-	return t
 }

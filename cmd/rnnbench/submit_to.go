@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -98,7 +96,7 @@ other shard.`,
 			return err
 		}
 		s.Program = binary
-		if err := checkKubernetes(k, s); err != nil {
+		if err := k.Check(s); err != nil {
 			return misused(cmd, err)
 		}
 		if k.Seconds, err = cluster.Seconds(f.time); err != nil {
@@ -108,40 +106,4 @@ other shard.`,
 		k.Shared, s.Kubernetes = f.shared, k
 		return f.submit(p, cmd, s, dir)
 	})
-}
-
-// checkKubernetes checks the flags, and names the claim that --storage creates.
-func checkKubernetes(k *cluster.Kubernetes, s *cluster.Submission) error {
-	switch {
-	case k.Image == "":
-		return errors.New("the container image is missing: add --image IMAGE, which must hold rnnbench")
-	case k.Claim == "" && k.Storage == "":
-		return errors.New("a volume for the results is missing: add --claim NAME for an existing one, or --storage SIZE to create one")
-	case k.Claim == "":
-		k.Claim = s.Name
-	}
-	for _, x := range [][2]string{{"image", k.Image}, {"namespace", k.Namespace}, {"claim", k.Claim}, {"storage", k.Storage}, {"program", s.Program}} {
-		if err := cluster.CheckWord(x[0], x[1]); err != nil {
-			return err
-		}
-	}
-	for _, w := range k.Limits {
-		if err := cluster.CheckPair("limit", w, "nvidia.com/gpu=1"); err != nil {
-			return err
-		}
-	}
-	for _, w := range k.Selectors {
-		if err := cluster.CheckPair("node-selector", w, "disk=ssd"); err != nil {
-			return err
-		}
-	}
-	for _, g := range s.Groups {
-		if g.Request == "" {
-			continue
-		}
-		if err := cluster.CheckPair("group", g.Request, fmt.Sprintf("%s=%d:nvidia.com/gpu.product=H100", g.Name, g.Shards)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -2,38 +2,28 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rnnbench/device"
+	"rnnbench/internal/exit"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
-	"rnnbench/tuner"
 	"rnnbench/tuner/config"
+	"rnnbench/tuner/job"
 	"rnnbench/tuner/plan"
 )
 
 // sweepFlags are the flags of sweep.
 type sweepFlags struct {
 	settings
-	noVerify, energy, dryRun, print, profile, allowFailures, hideHost bool
-	retryFailed                                                       bool
-	resume, format, baseline                                          string
-
-	shard string        // --shard
-	part  *record.Shard // the shard to measure; nil: the whole plan, or that of the job in array
-	array *plan.Array   // the job of a scheduler's array, until its part is known; nil: none
-	share string        // describes part, for a dry run
-	sum   *total        // of the dry runs of several experiments; nil: of one
-
-	submitted, required string // --submitted-version and --submitted-device
+	noVerify, energy, print bool
+	format, baseline        string
+	sum                     *total // of the dry runs of several experiments; nil: of one
 }
 
 func sweepCommand(p *program) *cobra.Command {
@@ -71,7 +61,7 @@ Every call is timed alone.`,
 	f.runFlags(cmd)
 	progressFlag(p, cmd)
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&f.profile, "profile", false, "run each technique once, without checks or warm-up, under an external profiler")
+		fs.BoolVar(&f.Profile, "profile", false, "run each technique once, without checks or warm-up, under an external profiler")
 	})
 	formatFlags(p, cmd, &f.format, &f.baseline)
 	completeGrid(cmd)
@@ -80,7 +70,7 @@ Every call is timed alone.`,
 
 // measureFlags adds the flags that say how to measure.
 func (f *sweepFlags) measureFlags(cmd *cobra.Command) {
-	f.times = true
+	f.Times = true
 	f.measure(cmd, "effort", "rounds", "max-rounds", "warmup", "min-time", "min-iters", "target-ci", "point-timeout", "budget", "until",
 		"order", "seed", "cache", "data", "on-error", "isolate")
 	addGroup(cmd, "Measuring", func(fs *pflag.FlagSet) {
@@ -89,13 +79,22 @@ func (f *sweepFlags) measureFlags(cmd *cobra.Command) {
 	})
 }
 
-// runOnce sets the settings that --profile implies, unless a flag sets them.
-func (f *sweepFlags) runOnce() {
+// applySwitches turns flags into the settings that they abbreviate.
+func (f *sweepFlags) applySwitches() {
+	if f.noVerify {
+		f.set("verify", "off")
+	}
+	if f.energy {
+		f.set("energy", "on")
+	}
+	if !f.Profile {
+		return
+	}
 	for name, value := range map[string]string{
 		"rounds": "1", "max-rounds": "1", "warmup": "0s", "min-time": "0s", "min-iters": "1", "verify": "off",
 	} {
-		if t := f.values[name]; t == nil || t.list == nil {
-			f.values[name] = &texts{list: []string{value}}
+		if !f.given(name) {
+			f.set(name, value)
 		}
 	}
 }
@@ -103,316 +102,104 @@ func (f *sweepFlags) runOnce() {
 // runFlags adds the flags of the run that the command creates.
 func (f *sweepFlags) runFlags(cmd *cobra.Command) {
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&f.dryRun, "dry-run", false, "print the plan and the estimated time without measuring")
+		fs.BoolVar(&f.DryRun, "dry-run", false, "print the plan and the estimated time without measuring")
 		fs.BoolVar(&f.print, "print-config", false, "print the effective settings as a configuration file")
 		f.resumeFlag(fs)
+		f.retryFlag(fs)
 		f.shardFlag(fs)
 		f.add(fs, "out", "DIR", "")
 		f.add(fs, "label", "WORD", "")
-		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 despite failed points, if at least one succeeded")
-		fs.BoolVar(&f.hideHost, "no-hostname", false, "omit the host name from the run")
+		fs.BoolVar(&f.AllowFailures, "allow-failures", false, "exit with 0 despite failed points, if at least one succeeded")
+		fs.BoolVar(&f.HideHost, "no-hostname", false, "omit the host name from the run")
 	})
-}
-
-func (f *sweepFlags) resumeFlag(fs *pflag.FlagSet) {
-	fs.StringVar(&f.resume, "resume", "", "resume a `RUN`: its folder, id or label, or a results folder (its latest run); without a value, the latest")
-	fs.BoolVar(&f.retryFailed, "retry-failed", false, "with --resume, retry points that failed, timed out or gave a wrong answer")
-}
-
-// checkResume returns an error for --retry-failed without an earlier run.
-func (f *sweepFlags) checkResume() error {
-	if f.retryFailed && f.resume == "" && f.shard == "" {
-		return errors.New("--retry-failed needs --resume RUN")
-	}
-	return nil
-}
-
-// effectiveConfig returns the settings: flags override those of the run to resume. before is that
-// run's manifest; nil: there is none.
-func (f *sweepFlags) effectiveConfig(p *program) (c config.Config, before *record.Manifest, err error) {
-	if c, err = f.resolve(p); err != nil {
-		return c, nil, err
-	}
-	if err := f.checkResume(); err != nil {
-		return c, nil, err
-	}
-	if err := f.readShard(p); err != nil {
-		return c, nil, err
-	}
-	if f.resume == "" {
-		return c, nil, nil
-	}
-	return f.resumed(p, c.Dir)
 }
 
 // sweep measures the grid that the flags name. A dry run prints what it would measure.
 func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) error {
 	f.applySwitches()
-	if f.profile {
-		f.runOnce()
+	if err := f.resolve(p); err != nil {
+		return misused(cmd, err)
 	}
-	c, before, err := f.effectiveConfig(p)
+	before, err := f.Prepare()
 	if err != nil {
 		return misused(cmd, err)
 	}
 	if f.print {
-		return config.Print(p.out, c)
+		return config.Print(p.out, f.Config)
 	}
-	if f.dryRun { // it must not measure
-		f.auto = autoPredict
-	}
-	env := environment(f.hideHost)
-	b, err := p.open(&f.settings, c)
+	f.Race = f.Race && !f.DryRun // it must not measure
+	j, err := job.Open(&f.Request, before, p)
 	if err != nil {
 		return misused(cmd, err)
 	}
-	defer b.Close()
-	q, err := planFor(p, c, b)
+	defer j.Close()
+	q, err := j.Bench.Plan(f.Config)
+	if err == nil {
+		q.Aside = f.Profile
+		err = j.Set(q, "omit --resume to start a new run, or omit the other flags to resume this one")
+	}
 	if err != nil {
 		return misused(cmd, err)
 	}
-	q.Aside = f.profile
-	if q, before, err = f.divide(p, c, b, q, before); err != nil {
-		return misused(cmd, err)
-	}
-	if before != nil {
-		if differs := q.Mismatch(*before, b.record()); differs != "" {
-			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume to start a new run, or omit the other flags to resume this one")
-		}
-	}
-	specs := q.Specs()
+	specs := j.Plan.Specs()
 	if err := amongTechniques(cmd, f.baseline, len(specs), func(i int) (name, label string) { return specs[i].Name, specs[i].Label }); err != nil {
 		return err
 	}
-	tellChoices(p, specs)
-	p.log.Debug("plan", "points", q.Points(), "records", q.Records(), "hash", q.Hash(), "device", b.info.Key, "workers", b.info.Workers)
-	if !f.profile {
-		if err := measureBench(p, b); err != nil {
+	j.Bench.TellChoices(specs)
+	if !f.Profile {
+		if err := j.Bench.MeasureLimits(); err != nil {
 			return err
 		}
 	}
-	b.atLeast(before)
-	tellEnergy(p, b, c.Measure)
-	p.log.Debug("limits", "flops", b.limits.FLOPS, "copy", b.limits.Copy)
-	if f.dryRun {
-		return dryRun(ctx, p, cmd, f, b, q, c.Measure)
+	j.Bench.AtLeast(j.Before)
+	j.TellEnergy()
+	if f.DryRun {
+		return dryRun(ctx, p, cmd, f, j, j.Plan)
 	}
-	look, err := forecast(ctx, p, b, q, c.Measure)
+	look, err := j.Bench.Forecast(ctx, j.Plan, f.Config.Measure)
 	if err != nil {
 		return misused(cmd, err)
 	}
-	p.note("%s", look.Line(q.Summary))
-	resume := ""
-	if before != nil {
-		resume = runPath(f.resume, c.Dir)
-	}
-	run, err := begin(p, c, b, q, resume, env)
+	p.Note("%s", look.Line(j.Plan.Summary))
+	run, err := j.Begin()
 	if err != nil {
 		return err
 	}
-	return carryOut(ctx, p, f, c, run, look, job{bench: b, plan: q, measure: c.Measure})
-}
-
-// atLeast raises the peaks to those of the run to resume, if they were higher: the machine may
-// have been busy in either measurement.
-func (b *bench) atLeast(before *record.Manifest) {
-	if before == nil {
-		return
+	e, err := j.Measure(ctx, run, j.Plan, look)
+	if err != nil {
+		return err
 	}
-	was := before.Devices[0]
-	raise(&b.limits, device.LimitFLOPS, &b.limits.FLOPS, was.PeakRate())
-	rates := was.ProductRates()
-	for i := range b.limits.More {
-		r := &b.limits.More[i]
-		if precision, ok := strings.CutSuffix(r.Name, " products"); ok {
-			raise(&b.limits, r.Name, &r.Value, rates[precision])
+	if slices.ContainsFunc(e.Records, func(r record.Record) bool { return r.Rate != nil && r.Rate.Percent != nil && *r.Rate.Percent > 100 }) {
+		p.Warn("some rates exceed the measured peak: another program probably disturbed the measurement of the peak; ignore these percentages")
+	}
+	if len(e.Records) > 0 {
+		if err := records(p, e.Records, f.format, f.baseline); err != nil {
+			return err
 		}
+		e.Format = f.format
 	}
+	return j.Conclude(e, "rnnbench sweep --resume "+run.Dir())
 }
 
-// dryRun prints what would be measured, with estimates of time and memory.
-func dryRun(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, b *bench, q plan.Plan, m config.Measure) error {
-	look, err := forecastAll(ctx, p, b, q, m)
+// dryRun prints what would be measured of decided, with estimates of time and memory.
+func dryRun(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, j *job.Job, decided plan.Plan) error {
+	look, err := j.ForecastAll(ctx, decided)
 	if err != nil {
 		return misused(cmd, err)
 	}
-	f.sum.add(q.Records(), look.Seconds)
+	f.sum.add(decided.Records(), look.Seconds)
 	switch f.format {
 	case "table", "markdown":
 	case "csv", "json":
 		return look.Table().Write(p.out, f.format, p.style())
 	default:
-		return usage(fmt.Errorf("a dry run cannot be printed as %s: choose one of %s", f.format, strings.Join(table.Formats(), ", ")), "")
+		return exit.Misuse(fmt.Errorf("a dry run cannot be printed as %s: choose one of %s", f.format, strings.Join(table.Formats(), ", ")), "")
 	}
-	lines := look.Lines(q.Summary, m.Budget, b.free())
-	if f.share != "" {
-		lines = append(lines, f.share)
+	lines := look.Lines(decided.Summary, f.Config.Measure.Budget, j.Bench.Free())
+	if j.Share != "" {
+		lines = append(lines, j.Share)
 	}
 	return table.WriteLines(p.out, lines, 4, p.style())
-}
-
-// carryOut measures what the run lacks, closes it and prints its table.
-func carryOut(ctx context.Context, p *program, f *sweepFlags, c config.Config, run *record.Run, look *plan.Forecast, j job) error {
-	e, err := complete(ctx, p, f, c, run, look, j)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(e.records, func(r record.Record) bool { return r.Rate != nil && r.Rate.Percent != nil && *r.Rate.Percent > 100 }) {
-		p.warn("some rates exceed the measured peak: another program probably disturbed the measurement of the peak; ignore these percentages")
-	}
-	if len(e.records) > 0 {
-		if err := records(p, e.records, f.format, f.baseline); err != nil {
-			return err
-		}
-		e.format = f.format
-	}
-	return conclude(p, e, c, "rnnbench sweep --resume "+run.Dir())
-}
-
-// An ending is the outcome of a run.
-type ending struct {
-	records []record.Record // all records of the run
-	planned int             // records and networks
-	missing int             // of those planned
-	lacks   string          // the words for missing
-	spent   bool            // the budget was spent before the run was complete
-	format  string          // in which the records were printed; "": they were not
-	code    int             // exit code
-	outcome error           // why code is not 0
-}
-
-// complete measures what the run lacks and closes it.
-func complete(ctx context.Context, p *program, f *sweepFlags, c config.Config, run *record.Run, look *plan.Forecast, j job) (*ending, error) {
-	networks, total := j.plan.Networks(), j.plan.Sweeps().Records()
-	if f.retryFailed {
-		run.RetryFailed()
-	}
-	open, err := measureOpen(run, j.measure)
-	if err != nil {
-		return nil, err
-	}
-	show := p.newProgress(look, total-min(len(run.Measured())-open, total))
-	ctx, stop := interruptible(ctx, show)
-	defer stop()
-	start := time.Now()
-	j.show, j.skip, j.emit = show, run.Done, run.Append
-	err = j.sweepAndTrain(ctx, p, networks, run)
-	show.Close()
-	took := time.Since(start)
-
-	_, recs, _, bad := record.Read(run.Dir())
-	if bad != nil {
-		return nil, errors.Join(err, bad, run.Finish(exitError))
-	}
-	e := &ending{records: recs, planned: j.plan.Records(), spent: errors.Is(err, tuner.ErrBudget)}
-	rest := unfinished(networks, recs)
-	e.missing, e.lacks = total-swept(recs)+rest, "records missing"
-	if rest > 0 {
-		e.lacks = "records missing or not trained to the end"
-	}
-	e.code, e.outcome = exitCode(recs, err, c.Measure.OnError == "stop", f.allowFailures)
-	if err := run.Finish(e.code); err != nil {
-		if e.outcome == nil {
-			return nil, err
-		}
-		p.warn("%v", err) // probably a consequence of what ended the run
-	}
-	p.note("%s in %s: %s; took %v", plural(len(recs), "record"), run.Dir(), counts(recs), took.Round(100*time.Millisecond))
-	logCosts(p, recs, start, took)
-	return e, nil
-}
-
-// measureOpen lets a run that is resumed with --until clear measure the points again whose winner is
-// open. All techniques of a point take turns once more. It returns the number of records that will be
-// replaced.
-func measureOpen(run *record.Run, m config.Measure) (int, error) {
-	if m.Until != config.UntilClear {
-		return 0, nil
-	}
-	_, recs, _, err := record.Read(run.Dir())
-	if err != nil {
-		return 0, err
-	}
-	var keys []string
-	for _, x := range quantity.Races(quantity.Latest(recs)) {
-		if l, ok := quantity.LeadOf(x); ok && !l.Clear() && !l.Ratio.Equal() {
-			for _, r := range x {
-				if r.Seconds() > 0 {
-					keys = append(keys, r.Key())
-				}
-			}
-		}
-	}
-	run.MeasureAgain(keys)
-	return len(keys), nil
-}
-
-// swept counts the records of sweeps, which are not of training.
-func swept(recs []record.Record) (n int) {
-	for i := range recs {
-		if recs[i].Training == nil {
-			n++
-		}
-	}
-	return n
-}
-
-// logCosts logs how the time since start was spent, in seconds.
-func logCosts(p *program, recs []record.Record, start time.Time, took time.Duration) {
-	var sum record.Cost
-	n, rest := 0, took.Seconds()
-	for i := range recs {
-		if c := &recs[i].Cost; recs[i].Time.After(start) {
-			n++
-			sum.Setup, sum.Verify, sum.Warmup, sum.Measure = sum.Setup+c.Setup, sum.Verify+c.Verify, sum.Warmup+c.Warmup, sum.Measure+c.Measure
-			rest -= c.Setup + c.Verify + c.Warmup + c.Measure
-		}
-	}
-	p.log.Debug("time", "records", n, "setup", sum.Setup, "verify", sum.Verify, "warmup", sum.Warmup, "measure", sum.Measure, "rest", rest)
-}
-
-// conclude prints what is missing and that the command again resumes the run. It returns the outcome.
-func conclude(p *program, e *ending, c config.Config, again string) error {
-	tellNoise(p, e.records)
-	hint := ""
-	if e.missing > 0 {
-		hint = again + " resumes the run"
-	} else if slices.ContainsFunc(e.records, func(r record.Record) bool { return r.Passing() }) {
-		hint = again + " retries points whose worker was lost"
-	}
-	if e.spent {
-		p.note("budget of %v exhausted; %d of %d %s", c.Measure.Budget, e.missing, e.planned, e.lacks)
-	}
-	if e.outcome == nil {
-		if hint != "" {
-			p.note("hint: %s", hint)
-		}
-		return nil
-	}
-	if hint == "" {
-		hint = reasons(e.records, e.format)
-	}
-	return &failure{e.code, e.outcome, hint}
-}
-
-// counts formats how many records have each status.
-func counts(recs []record.Record) string {
-	var parts []string
-	for _, s := range record.Statuses() {
-		n := 0
-		for i := range recs {
-			if recs[i].Status == s {
-				n++
-			}
-		}
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
-		}
-	}
-	if len(parts) == 0 {
-		return "nothing"
-	}
-	return strings.Join(parts, ", ")
 }
 
 func plural(n int, noun string) string { return quantity.Plural(n, noun) }

@@ -13,7 +13,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
+	"rnnbench/tuner/bench"
+	"rnnbench/tuner/config"
 	"rnnbench/tuner/progress"
 )
 
@@ -52,8 +55,8 @@ func TestColumns(t *testing.T) {
 // fit a page.
 func TestPipe(t *testing.T) {
 	t.Setenv("COLUMNS", "40")
-	rnnbench(t, "model titanx -H 512 -B 4").want(t, exitDone, []string{"| base    | rnn-tanh | fp32      | 512 | 4 | 24×1, 8×32 | registers  | 192 B |"}, nil)
-	rnnbench(t, "list techniques").want(t, exitDone, []string{"\nnaive       each product and each point-wise operation run separately on one\n            stream (Appleyard 2016, 2.1)\n"}, nil)
+	rnnbench(t, "model titanx -H 512 -B 4").want(t, exit.Done, []string{"| base    | rnn-tanh | fp32      | 512 | 4 | 24×1, 8×32 | registers  | 192 B |"}, nil)
+	rnnbench(t, "list techniques").want(t, exit.Done, []string{"\nnaive       each product and each point-wise operation run separately on one\n            stream (Appleyard 2016, 2.1)\n"}, nil)
 }
 
 // TestBusy: a command prints what it does once it has taken progress.Moment, and not before. Its clock is the test's, so a busy machine is as good as any.
@@ -61,7 +64,7 @@ func TestBusy(t *testing.T) {
 	for took, want := range map[time.Duration]string{0: "", progress.Moment - 1: "", progress.Moment + 1: "measuring\n"} {
 		synctest.Test(t, func(t *testing.T) {
 			var b bytes.Buffer
-			done := busy(&program{err: &b}, late, "measuring")
+			done := (&program{err: &b}).Busy("measuring")
 			time.Sleep(took)
 			done()
 			time.Sleep(2 * progress.Moment)
@@ -81,8 +84,8 @@ func TestWisdomMissing(t *testing.T) {
 		"explain --point H=8 --impl auto --wisdom none.toml",
 	} {
 		o := rnnbench(t, line)
-		o.want(t, exitUsage, nil, []string{"rnnbench: --wisdom: file none.toml does not exist\nhint: "})
-		if o.out != "" || exists(usualDir) || exists("none.toml") {
+		o.want(t, exit.Usage, nil, []string{"rnnbench: --wisdom: file none.toml does not exist\nhint: "})
+		if o.out != "" || exists(config.Dir) || exists("none.toml") {
 			t.Errorf("%s: stdout %q", line, o.out)
 		}
 	}
@@ -93,7 +96,7 @@ func TestAutoShows(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("RNNBENCH_WISDOM", "none.toml")
 	o := rnnbench(t, tinyGrid+" --impl auto,naive")
-	o.want(t, exitDone, []string{"auto chose", " [1] ", "[1] auto, cost model: predicted to take "}, []string{", predicted)  "})
+	o.want(t, exit.Done, []string{"auto chose", " [1] ", "[1] auto, cost model: predicted to take "}, []string{", predicted)  "})
 	var rows []struct {
 		Impl   string
 		Chosen *string
@@ -104,7 +107,7 @@ func TestAutoShows(t *testing.T) {
 	if err := json.Unmarshal([]byte(data.out), &rows); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, tinyGrid+" --impl auto --progress json").want(t, exitDone, nil, []string{`"impl":"auto","chosen":"`, `,"status":"ok"`})
+	rnnbench(t, tinyGrid+" --impl auto --progress json").want(t, exit.Done, nil, []string{`"impl":"auto","chosen":"`, `,"status":"ok"`})
 	chosen := 0
 	for _, r := range rows {
 		if (r.Impl == "auto") != (r.Chosen != nil) {
@@ -131,7 +134,7 @@ func TestSpelledOut(t *testing.T) {
 		{"cudnnstyle", "cuda-x", map[string]int{"graph": 0, "pick": 1, "fused": 1}, "cudnnstyle:pick=1"},
 		{"unheard-of", "cpu-x", map[string]int{"new": 0}, "unheard-of:new=0"},
 	} {
-		if got := spelledOut(c.name, c.knobs, at, c.device); got != c.want {
+		if got := bench.Spell(c.name, c.knobs, at, c.device); got != c.want {
 			t.Errorf("%s on %s: %s", c.name, c.device, got)
 		}
 	}
@@ -166,48 +169,31 @@ func TestMemCondition(t *testing.T) {
 
 func TestBudgetForecast(t *testing.T) {
 	o := rnnbench(t, "sweep --dry-run -H 8 -B 1 -T 2 --impl naive,scan --budget 10h")
-	o.want(t, exitDone, []string{"1 of them skipped (cell)", "budget: 10h0m0s covers all of 2 records\n", "scan: 1 skipped: lstm is not a linear recurrence"}, nil)
+	o.want(t, exit.Done, []string{"1 of them skipped (cell)", "budget: 10h0m0s covers all of 2 records\n", "scan: 1 skipped: lstm is not a linear recurrence"}, nil)
 }
 
 // TestFoldedProgress: a log has one line for all skipped points.
 func TestFoldedProgress(t *testing.T) {
 	t.Chdir(t.TempDir())
 	o := rnnbench(t, tinyGrid+" --impl naive,scan")
-	o.want(t, exitDone, []string{"scan: 2 skipped: lstm is not a linear recurrence"}, []string{"\nscan: 2 skipped: lstm is not a linear recurrence"})
+	o.want(t, exit.Done, []string{"scan: 2 skipped: lstm is not a linear recurrence"}, []string{"\nscan: 2 skipped: lstm is not a linear recurrence"})
 	if n := strings.Count(o.errors, "scan"); n != 1 {
 		t.Errorf("%d lines of scan:\n%s", n, o.errors)
 	}
-	rnnbench(t, "show -o csv").want(t, exitDone, []string{record.ReasonCell}, nil)
-}
-
-// TestDoctorFits: the output of doctor fits a terminal.
-func TestDoctorFits(t *testing.T) {
-	long := strings.Repeat("a long word ", 20)
-	d := diagnosis{
-		Environment: record.Environment{Host: record.Host{System: long}}, Device: record.Device{Name: "cpu"}, Advice: []advice{{What: long, Remedy: long}},
-	}
-	var b bytes.Buffer
-	if err := d.print(&b, 80); err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(b.String()) {
-		if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 80 {
-			t.Errorf("%d columns: %s", n, line)
-		}
-	}
+	rnnbench(t, "show -o csv").want(t, exit.Done, []string{record.ReasonCell}, nil)
 }
 
 // TestListKnobs: the list has the knobs of every kind of device, whatever machine it runs on.
 func TestListKnobs(t *testing.T) {
-	rnnbench(t, "list knobs -o csv").want(t, exitDone, []string{"\ncpu,bands,0,", "\ncpu,ahead,0,", "\ncuda,graph,0,", "\ncuda,resident,0,", "\npersistent,inputbatch,"}, nil)
+	rnnbench(t, "list knobs -o csv").want(t, exit.Done, []string{"\ncpu,bands,0,", "\ncpu,ahead,0,", "\ncuda,graph,0,", "\ncuda,resident,0,", "\npersistent,inputbatch,"}, nil)
 }
 
 // TestReportSettings: a page shows no default as a setting.
 func TestReportSettings(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, tinyGrid+" --impl naive,scan,cudnnstyle:grouped=0:teams=2 --max-memory 1KiB").want(t, exitError, nil, nil)
+	rnnbench(t, tinyGrid+" --impl naive,scan,cudnnstyle:grouped=0:teams=2 --max-memory 1KiB").want(t, exit.Error, nil, nil)
 	o := rnnbench(t, "report -f -")
-	o.want(t, exitDone, []string{"grouped=0"}, nil)
+	o.want(t, exit.Done, []string{"grouped=0"}, nil)
 	if strings.Contains(o.out, "overlap=1") || strings.Contains(o.out, "inputbatch=8") {
 		t.Errorf("defaults are shown as settings")
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
 )
 
@@ -22,28 +23,28 @@ func TestTrainShards(t *testing.T) {
 	t.Chdir(t.TempDir())
 	brief(t)
 	line := trainGrid + " --iterations 20"
-	rnnbench(t, line+" --out whole").want(t, exitDone, nil, nil)
+	rnnbench(t, line+" --out whole").want(t, exit.Done, nil, nil)
 	for i := 1; i <= 4; i++ { // one shard has nothing to train
 		t.Setenv("SLURMD_NODENAME", fmt.Sprintf("v%d", i))
-		rnnbench(t, line+fmt.Sprintf(" --shard %d/4", i)).want(t, exitDone, nil, nil)
+		rnnbench(t, line+fmt.Sprintf(" --shard %d/4", i)).want(t, exit.Done, nil, nil)
 		ahead(t, "out/*-of-4/checkpoint-*.npz")
 		want := []string{fmt.Sprintf("%d of 4 shards merged into out", i)}
 		if i == 4 {
 			want = append(want, "12 records", "node v1: ", "node v4: ")
 		}
-		rnnbench(t, "merge out --allow-missing").want(t, exitDone, nil, want)
+		rnnbench(t, "merge out --allow-missing").want(t, exit.Done, nil, want)
 	}
 	sameCurves(t, "whole", "out")
 	before := merged(t)
-	rnnbench(t, line+" --shard 3/4").want(t, exitDone, nil, nil) // there is nothing left
-	rnnbench(t, "merge out").want(t, exitDone, nil, nil)
+	rnnbench(t, line+" --shard 3/4").want(t, exit.Done, nil, nil) // there is nothing left
+	rnnbench(t, "merge out").want(t, exit.Done, nil, nil)
 	if after := merged(t); before.Records != after.Records || !before.Manifest.Merged.Complete() || before.Manifest.Merged.Shards[0].Planned+before.Manifest.Merged.Shards[1].Planned > 4 {
 		t.Errorf("%+v", after.Manifest.Merged)
 	}
 
-	rnnbench(t, line+"0 --shard 1/4").want(t, exitUsage, nil, []string{"shard 1/4 in out", "was begun with --iterations 20 ", "not with --iterations 200 ", "train --resume out"})
-	rnnbench(t, "train --resume whole --iterations 40 --threads 1").want(t, exitDone, nil, nil)
-	rnnbench(t, "train --resume out --iterations 40 --threads 1").want(t, exitDone, nil, []string{"iteration 30", "iteration 40"})
+	rnnbench(t, line+"0 --shard 1/4").want(t, exit.Usage, nil, []string{"shard 1/4 in out", "was begun with --iterations 20 ", "not with --iterations 200 ", "train --resume out"})
+	rnnbench(t, "train --resume whole --iterations 40 --threads 1").want(t, exit.Done, nil, nil)
+	rnnbench(t, "train --resume out --iterations 40 --threads 1").want(t, exit.Done, nil, []string{"iteration 30", "iteration 40"})
 	sameCurves(t, "whole", "out")
 }
 
@@ -117,27 +118,27 @@ func TestTrainShardsOfOther(t *testing.T) {
 	t.Chdir(t.TempDir())
 	brief(t)
 	line := trainGrid + " --label other"
-	rnnbench(t, line+" --iterations 20 --shard 1/2").want(t, exitDone, nil, nil)
+	rnnbench(t, line+" --iterations 20 --shard 1/2").want(t, exit.Done, nil, nil)
 	for change, want := range map[string]string{
 		" --iterations 30":                        "the training by which the plan was divided is --iterations 20 ",
 		" --iterations 20 --seed 5":               "the seed is 1 in one and 5 in the other",
 		" --iterations 20 --optimizer sgd:lr=0.1": "the plan is ",
 		" --iterations 20 --data adding":          "the plan is ",
 	} {
-		rnnbench(t, line+change+" --shard 2/2 --out "+record.Slug(change)).want(t, exitDone, nil, nil)
+		rnnbench(t, line+change+" --shard 2/2 --out "+record.Slug(change)).want(t, exit.Done, nil, nil)
 		o := rnnbenchWith(t.Context(), "", "merge", "out", record.Slug(change))
-		o.want(t, exitUsage, nil, []string{"cannot be merged: " + want})
+		o.want(t, exit.Usage, nil, []string{"cannot be merged: " + want})
 	}
 	raised := "train --threads 1 --iterations 30 --resume "
 	m, err := filepath.Glob("out/other-*-1-of-2")
 	if err != nil || len(m) != 1 {
 		t.Fatal(m, err)
 	}
-	rnnbench(t, line+" --iterations 20 --shard 2/2").want(t, exitDone, nil, nil)
-	rnnbench(t, raised+m[0]).want(t, exitDone, nil, []string{"iteration 30"})
-	rnnbench(t, "merge out").want(t, exitUsage, nil, []string{"cannot be merged: the training is --iterations 30 "})
-	rnnbench(t, raised+strings.Replace(m[0], "1-of-2", "2-of-2", 1)).want(t, exitDone, nil, []string{"iteration 30"})
-	rnnbench(t, "merge out").want(t, exitDone, nil, []string{"2 of 2 shards merged", "18 records"})
+	rnnbench(t, line+" --iterations 20 --shard 2/2").want(t, exit.Done, nil, nil)
+	rnnbench(t, raised+m[0]).want(t, exit.Done, nil, []string{"iteration 30"})
+	rnnbench(t, "merge out").want(t, exit.Usage, nil, []string{"cannot be merged: the training is --iterations 30 "})
+	rnnbench(t, raised+strings.Replace(m[0], "1-of-2", "2-of-2", 1)).want(t, exit.Done, nil, []string{"iteration 30"})
+	rnnbench(t, "merge out").want(t, exit.Done, nil, []string{"2 of 2 shards merged", "18 records"})
 }
 
 // TestTrainShardIsKilled kills a shard of a train twice, on machines with different names. The
@@ -150,29 +151,29 @@ func TestTrainShardIsKilled(t *testing.T) {
 	brief(t)
 	// Long enough that a busy machine kills the shard before it ends.
 	line := strings.NewReplacer("-H 8,12,16 -B 4", "-H 80,96,112 -B 16", "--every 10", "--every 40").Replace(trainGrid) + " --iterations 600"
-	rnnbench(t, line+" --out whole").want(t, exitDone, nil, nil)
+	rnnbench(t, line+" --out whole").want(t, exit.Done, nil, nil)
 	had := 0
 	for i := range 2 {
 		t.Setenv("SLURMD_NODENAME", fmt.Sprintf("v%d", i+1))
 		child, _ := starts(t, line+" --shard 1/2")
 		had = len(measured(t, "1-of-2", had+4))
 		if i == 0 {
-			rnnbench(t, line+" --shard 1/2").want(t, exitError, nil, []string{"shard 1/2 is being measured by process "})
-			rnnbench(t, "merge out").want(t, exitFailures, nil, []string{"no run was given of 1 of 2 shards: 2", "shard 1/2 is being measured: it has "})
+			rnnbench(t, line+" --shard 1/2").want(t, exit.Error, nil, []string{"shard 1/2 is being measured by process "})
+			rnnbench(t, "merge out").want(t, exit.Failures, nil, []string{"no run was given of 1 of 2 shards: 2", "shard 1/2 is being measured: it has "})
 		}
 		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = child.Wait() // it was killed
-		rnnbench(t, "merge out").want(t, exitFailures, nil, []string{"shard 1/2 was killed: it has "})
+		rnnbench(t, "merge out").want(t, exit.Failures, nil, []string{"shard 1/2 was killed: it has "})
 	}
 	t.Setenv("SLURMD_NODENAME", "v3")
 	child, said := starts(t, line+" --shard 1/2") // a requeue, which is preempted
 	measured(t, "1-of-2", had+1)
 	terminate(t, child, said)
 	for _, s := range []string{"1/2", "2/2"} {
-		rnnbench(t, line+" --shard "+s).want(t, exitDone, nil, nil)
+		rnnbench(t, line+" --shard "+s).want(t, exit.Done, nil, nil)
 	}
-	rnnbench(t, "merge out").want(t, exitDone, nil, []string{"2 of 2 shards merged", "90 records"})
+	rnnbench(t, "merge out").want(t, exit.Done, nil, []string{"2 of 2 shards merged", "90 records"})
 	sameCurves(t, "whole", "out")
 }

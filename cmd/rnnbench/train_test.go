@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
 )
 
@@ -15,7 +16,7 @@ const little = "train --data copy:delay=2:length=2:symbols=3 -H 12 -B 4 -T 8 --c
 // TestTrain: networks of two techniques learn alike, and records, table and figure show the loss.
 func TestTrain(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, little+" --impl naive,persistent --precision fp32,bf16 --iterations 60 --every 20 --optimizer adam:lr=0.02:clip=1").want(t, exitDone,
+	rnnbench(t, little+" --impl naive,persistent --precision fp32,bf16 --iterations 60 --every 20 --optimizer adam:lr=0.02:clip=1").want(t, exit.Done,
 		[]string{"iterations", "held-out", "persistent", "skipped"}, []string{"iteration 60, loss", "iterations/s", "checkpoints in"})
 	_, recs, _, err := record.Read("out")
 	if err != nil {
@@ -36,17 +37,17 @@ func TestTrain(t *testing.T) {
 	if len(a) != 3 || len(b) != 3 || len(loss["persistent bf16"]) != 3 || a[2] >= a[0] || a[2]-b[2] > 1e-3 || b[2]-a[2] > 1e-3 {
 		t.Errorf("losses are %v", loss)
 	}
-	rnnbench(t, "plot --x wall --y loss -f loss.svg").want(t, exitDone, nil, []string{"wrote loss.svg"})
-	rnnbench(t, "show -o csv").want(t, exitDone, []string{"held_out_loss", "iterations"}, nil)
+	rnnbench(t, "plot --x wall --y loss -f loss.svg").want(t, exit.Done, nil, []string{"wrote loss.svg"})
+	rnnbench(t, "show -o csv").want(t, exit.Done, []string{"held_out_loss", "iterations"}, nil)
 }
 
 // TestTrainResumes: a resumed run has the losses of an uninterrupted one.
 func TestTrainResumes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := little + " --impl persistent --every 10 --optimizer sgd:lr=0.5:momentum=0.9"
-	rnnbench(t, line+" --iterations 40 --out whole").want(t, exitDone, nil, nil)
-	rnnbench(t, line+" --iterations 20 --out parts").want(t, exitDone, nil, nil)
-	rnnbench(t, "train --resume parts --iterations 40 --threads 1").want(t, exitDone, nil, []string{"iteration 40"})
+	rnnbench(t, line+" --iterations 40 --out whole").want(t, exit.Done, nil, nil)
+	rnnbench(t, line+" --iterations 20 --out parts").want(t, exit.Done, nil, nil)
+	rnnbench(t, "train --resume parts --iterations 40 --threads 1").want(t, exit.Done, nil, []string{"iteration 40"})
 	end := func(dir string) float64 {
 		_, recs, _, err := record.Read(dir)
 		if err != nil || len(recs) != 4 {
@@ -64,7 +65,7 @@ func TestTrainResumes(t *testing.T) {
 	if err := os.WriteFile(checkpoint[0], []byte("broken"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, "train --resume parts --iterations 50 --threads 1").want(t, exitError, nil, []string{"checkpoint", "cannot be read"})
+	rnnbench(t, "train --resume parts --iterations 50 --threads 1").want(t, exit.Error, nil, []string{"checkpoint", "cannot be read"})
 }
 
 // TestTrainHistory: errors flow back through steps of earlier minibatches, also in a resumed run.
@@ -75,9 +76,9 @@ func TestTrainHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := "train --data text:book.txt -H 12 -B 2 -T 8 --cell lstm-c --history 8 --threads 1 --no-hostname --every 10 --held-out 1 --optimizer sgd:lr=1:clip=1"
-	rnnbench(t, line+" --impl scc,naive --iterations 40 --out whole").want(t, exitDone, []string{"skipped"}, []string{"iteration 40"})
-	rnnbench(t, line+" --impl scc --iterations 20 --out parts").want(t, exitDone, nil, nil)
-	rnnbench(t, "train --resume parts --iterations 40 --threads 1").want(t, exitDone, nil, []string{"iteration 40"})
+	rnnbench(t, line+" --impl scc,naive --iterations 40 --out whole").want(t, exit.Done, []string{"skipped"}, []string{"iteration 40"})
+	rnnbench(t, line+" --impl scc --iterations 20 --out parts").want(t, exit.Done, nil, nil)
+	rnnbench(t, "train --resume parts --iterations 40 --threads 1").want(t, exit.Done, nil, []string{"iteration 40"})
 	loss := func(dir string) (last float64) {
 		_, recs, _, err := record.Read(dir)
 		if err != nil {
@@ -114,44 +115,23 @@ func TestTrainRefuses(t *testing.T) {
 		"--history -4":               "history",
 	} {
 		o := rnnbench(t, "train --threads 1 "+flags)
-		if o.code == exitDone || o.code == exitUsage != (flags != "--resume nothing") {
+		if o.code == exit.Done || o.code == exit.Usage != (flags != "--resume nothing") {
 			t.Errorf("train %s exits with %d", flags, o.code)
 		}
 		o.want(t, o.code, nil, []string{want})
 	}
-	rnnbench(t, "sweep --impl naive -H 4 -B 1 -T 2 --threads 1 "+quickly).want(t, exitDone, nil, nil)
-	rnnbench(t, "train --resume out").want(t, exitUsage, nil, []string{"not a run of train"})
+	rnnbench(t, "sweep --impl naive -H 4 -B 1 -T 2 --threads 1 "+quickly).want(t, exit.Done, nil, nil)
+	rnnbench(t, "train --resume out").want(t, exit.Usage, nil, []string{"not a run of train"})
 }
 
 // TestTrainBeside: --beside times the pass, also in a resumed run.
 func TestTrainBeside(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, little+" --impl persistent --every 300 --iterations 300 --beside").want(t, exitDone, nil, []string{"iteration 300", "% over the pass"})
-	rnnbench(t, "train --resume out --iterations 600 --threads 1").want(t, exitDone, nil, []string{"iteration 600", "% over the pass"})
-	rnnbench(t, "train --resume out --iterations 900 --threads 1 --beside=false").want(t, exitDone, nil, []string{"iteration 900"})
+	rnnbench(t, little+" --impl persistent --every 300 --iterations 300 --beside").want(t, exit.Done, nil, []string{"iteration 300", "% over the pass"})
+	rnnbench(t, "train --resume out --iterations 600 --threads 1").want(t, exit.Done, nil, []string{"iteration 600", "% over the pass"})
+	rnnbench(t, "train --resume out --iterations 900 --threads 1 --beside=false").want(t, exit.Done, nil, []string{"iteration 900"})
 	_, recs, _, err := record.Read("out/latest")
 	if err != nil || len(recs) != 3 || recs[0].Training.Beside == nil || recs[1].Training.Beside == nil || recs[2].Training.Beside != nil {
 		t.Errorf("%d records: %v", len(recs), err)
-	}
-}
-
-// TestTrainingLine: a line of progress names its network, unless it is the only one.
-func TestTrainingLine(t *testing.T) {
-	r := &record.Record{
-		Point: record.Point{Cell: "gru", Pass: "train", Hidden: 8, Input: 8, Batch: 2, Steps: 3, Layers: 1, Precision: "fp32"},
-		Impl:  record.Impl{Name: "naive", Label: "naive"}, Status: record.OK, Stats: &record.Stats{Median: 1 / 1234.5},
-		Training: &record.Training{Iterations: 40, Loss: 1.5},
-	}
-	const line = "iteration 40, loss 1.5000, 1234 iterations/s"
-	if got := trainingLine(r, true); got != line {
-		t.Errorf("%q, want %q", got, line)
-	}
-	if got, want := trainingLine(r, false), "gru train H=8 B=2 T=3 L=1 naive: "+line; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	for v, want := range map[float64]string{0.05432: "0.0543", 17.26: "17.3", 99.4: "99.4", 12345.6: "12346"} {
-		if got := rate(v); got != want {
-			t.Errorf("rate %v is %s, want %s", v, got, want)
-		}
 	}
 }

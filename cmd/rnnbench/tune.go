@@ -5,36 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rnnbench/impl"
-	"rnnbench/record"
-	"rnnbench/tuner"
+	"rnnbench/internal/exit"
+	"rnnbench/plots/table"
+	"rnnbench/rnn/axis"
 	"rnnbench/tuner/config"
-	"rnnbench/tuner/grid"
-	"rnnbench/tuner/plan"
-	"rnnbench/tuner/regret"
+	"rnnbench/tuner/job"
 	"rnnbench/tuner/search"
 	"rnnbench/tuner/tuning"
-	"rnnbench/tuner/wisdom"
 )
 
 // tuneFlags are the flags of tune: those of sweep, and those of the search.
 type tuneFlags struct {
 	sweepFlags
+	job.Tuning
 	from        []string
-	search      string
-	depth       string
-	maxEvals    int
 	tie, margin string
-	fresh       bool
-	noWisdom    bool
-	regret      bool
-	check       bool
 }
 
 func tuneCommand(p *program) *cobra.Command {
@@ -80,11 +70,11 @@ would have taken, and its regret.`,
 	f.grid(cmd)
 	f.rivalFlag(cmd)
 	addGroup(cmd, "Techniques", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&f.race, "with-rival", false, "race the rivals too; a rival that wins is not saved as wisdom")
+		fs.BoolVar(&f.WithRival, "with-rival", false, "race the rivals too; a rival that wins is not saved as wisdom")
 	})
 	cmd.Flags().Lookup("objective").Usage = "what the winner minimises: time, or energy, the joules of a run by the device's counter"
 	f.searchFlags(cmd)
-	f.times = true
+	f.Times = true
 	f.measure(cmd, "effort", "max-rounds", "min-time", "min-iters", "budget", "seed", "cache", "data", "on-error", "isolate")
 	f.device(cmd)
 	f.source(cmd)
@@ -92,37 +82,43 @@ would have taken, and its regret.`,
 	format := "table"
 	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
 		fs.VarP(choice{&format, "format", winnerFormats()}, "format", "o", "how to print the winners: "+strings.Join(winnerFormats(), ", "))
-		fs.BoolVar(&f.noWisdom, "no-wisdom", false, "do not read or write wisdom")
+		fs.BoolVar(&f.NoWisdom, "no-wisdom", false, "do not read or write wisdom")
 	})
 	progressFlag(p, cmd)
 	completeGrid(cmd)
 	completeFlag(cmd, "from", completer(completeRuns))
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		f.format = format
-		f.setMinRounds()
-		o, err := f.options()
+		if f.Rounds = f.given("max-rounds"); f.Rounds { // tune has no flag for the minimum of rounds
+			f.values["rounds"] = f.values["max-rounds"]
+		}
+		f.Objective = f.objective()
+		err := f.Valid(&f.Request, f.from != nil)
+		if err == nil {
+			err = f.shares()
+		}
 		if err != nil {
 			return misused(cmd, err)
 		}
 		if f.from != nil {
-			return tuneFrom(ctx, p, cmd, f, o)
+			return tuneFrom(ctx, p, cmd, f)
 		}
-		return tune(ctx, p, cmd, f, o)
+		return tune(ctx, p, cmd, f)
 	})
 }
 
 // searchFlags adds the flags that say how to search.
 func (f *tuneFlags) searchFlags(cmd *cobra.Command) {
 	addGroup(cmd, "Search", func(fs *pflag.FlagSet) {
-		f.search, f.depth, f.tie, f.margin = search.Strategies()[0], "2", "1%", "2%"
-		fs.Var(choice{&f.search, "strategy", search.Strategies()}, "search", "how to search: "+strings.Join(search.Strategies(), ", "))
-		fs.StringVar(&f.depth, "depth", f.depth, "maximum number of `KNOBS` that differ from their defaults, or all")
-		fs.IntVar(&f.maxEvals, "max-evals", 0, "maximum number of `SAMPLES` per point; 0: no limit")
+		f.Search.Strategy, f.Depth, f.tie, f.margin = search.Strategies()[0], "2", "1%", "2%"
+		fs.Var(choice{&f.Search.Strategy, "strategy", search.Strategies()}, "search", "how to search: "+strings.Join(search.Strategies(), ", "))
+		fs.StringVar(&f.Depth, "depth", f.Depth, "maximum number of `KNOBS` that differ from their defaults, or all")
+		fs.IntVar(&f.Search.MaxEvals, "max-evals", 0, "maximum number of `SAMPLES` per point; 0: no limit")
 		fs.StringVar(&f.tie, "tie", f.tie, "candidates within `SHARE` tie; least memory wins")
 		fs.StringVar(&f.margin, "margin", f.margin, "replace a wisdom entry only if the winner is faster by `SHARE`")
-		fs.BoolVar(&f.fresh, "fresh", false, "ignore records of earlier runs")
-		fs.BoolVar(&f.regret, "regret", false, "report how much slower --impl auto is than the fastest; do not change wisdom")
-		fs.BoolVar(&f.check, "check", false, "report how much slower the winner is than the fastest of all candidates; do not change wisdom")
+		fs.BoolVar(&f.Fresh, "fresh", false, "ignore records of earlier runs")
+		fs.BoolVar(&f.Regret, "regret", false, "report how much slower --impl auto is than the fastest; do not change wisdom")
+		fs.BoolVar(&f.Check, "check", false, "report how much slower the winner is than the fastest of all candidates; do not change wisdom")
 		fs.StringArrayVar(&f.from, "from", nil, "search a recorded `RUN` without measuring; repeatable")
 	})
 }
@@ -132,232 +128,100 @@ func addWisdomFlag(fs *pflag.FlagSet, file *string) {
 	fs.StringVar(file, "wisdom", "", "`FILE` with wisdom (default: $RNNBENCH_WISDOM, or rnnbench/wisdom.toml in the user's configuration folder)")
 }
 
-// options returns the options of the search, without its seed and rounds.
-func (f *tuneFlags) options() (search.Options, error) {
-	o := search.Options{Strategy: f.search, MaxEvals: f.maxEvals}
-	if f.maxEvals < 0 {
-		return o, fmt.Errorf("--max-evals: %d must not be negative", f.maxEvals)
+// shares reads the flags that are shares.
+func (f *tuneFlags) shares() (err error) {
+	if f.Search.Tie, err = share(f.tie); err != nil {
+		return fmt.Errorf("--tie: %w", err)
 	}
-	if f.objective() != "" && f.regret {
-		return o, errors.New("--regret compares times: omit --objective energy")
-	}
-	if f.objective() != "" && f.from != nil {
-		return o, errors.New("--from searches recorded times: omit --objective energy")
-	}
-	if err := f.checkable(); err != nil {
-		return o, err
-	}
-	var err error
-	if o.Tie, err = share(f.tie); err != nil {
-		return o, fmt.Errorf("--tie: %w", err)
-	}
-	if o.Margin, err = share(f.margin); err != nil {
-		return o, fmt.Errorf("--margin: %w", err)
-	}
-	_, err = f.knobs()
-	return o, err
-}
-
-// checkable returns an error for a flag that excludes --check.
-func (f *tuneFlags) checkable() error {
-	switch {
-	case !f.check:
-	case f.regret:
-		return errors.New("--check and --regret exclude each other: omit one")
-	case f.from != nil:
-		return errors.New("--check measures, but --from searches recorded runs and reports the search's regret anyway: omit --check")
-	case f.objective() != "":
-		return errors.New("--check compares times: omit --objective energy")
-	case f.resume != "":
-		return errors.New("--check measures every candidate again: omit --resume")
-	case f.search == "exhaustive":
-		return errors.New("--check compares a search with --search exhaustive: name another search, or omit --check")
+	if f.Search.Margin, err = share(f.margin); err != nil {
+		return fmt.Errorf("--margin: %w", err)
 	}
 	return nil
 }
 
-// knobs returns --depth as a number.
-func (f *tuneFlags) knobs() (int, error) {
-	const all = 1 << 30
-	if f.depth == "all" {
-		return all, nil
+// tune finds the winners of the grid that the flags name. A dry run prints how many candidates there are.
+func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags) error {
+	if err := f.resolve(p); err != nil {
+		return misused(cmd, err)
 	}
-	n, err := strconv.Atoi(f.depth)
-	if err != nil || n < 0 {
-		return 0, fmt.Errorf(`--depth: %q must be a number of knobs (0 or more) or all`, f.depth)
+	before, err := f.Prepare()
+	if err == nil && (f.Regret || f.Check) && f.Divided() {
+		err = fmt.Errorf("--%s measures the whole plan: add --shard off", map[bool]string{true: "check", false: "regret"}[f.Check])
 	}
-	return n, nil
-}
-
-// candidates leaves in the request only techniques that may win. Naming another one is an error.
-func (f *tuneFlags) candidates(c *config.Config) error {
-	if f.objective() != "" && c.Measure.Cache == "cold" {
-		return errors.New("energy is counted while runs follow each other, so caches are hot: omit --cache cold or --objective energy")
-	}
-	r := &c.Grid
-	for _, list := range r.Impl {
-		for word := range strings.SplitSeq(list, ",") {
-			s, err := grid.ParseSpec(word, nil)
-			if err == nil && s.Name == autoName {
-				return fmt.Errorf("--impl auto cannot be tuned: name techniques, or omit --impl")
-			}
-			if err == nil && !f.vendor && isVendor(s.Name) {
-				return fmt.Errorf("%s is a vendor library: add --with-vendor to tune it", s.Name)
-			}
-			if err == nil && !f.race && isRival(*c, s.Name) {
-				return fmt.Errorf("%s is a rival: add --with-rival to race it", s.Name)
-			}
-		}
-	}
-	if len(r.Impl) == 0 || slices.Contains(r.Impl, "all") {
-		if !f.vendor {
-			for _, t := range impl.Vendors() {
-				r.SkipImpl = append(r.SkipImpl, t.Name())
-			}
-		}
-	}
-	if !f.race {
-		c.Rivals = nil
-	}
-	return nil
-}
-
-// book reads the wisdom and returns it with its path. Without wisdom, it returns an empty book and "".
-func (f *tuneFlags) book() (*wisdom.Book, string, error) {
-	if f.noWisdom || f.check {
-		return &wisdom.Book{}, "", nil
-	}
-	if f.regret { // it reads wisdom and writes none
-		if err := missingBook(f.wisdom); err != nil {
-			return nil, "", err
-		}
-	}
-	path, err := wisdom.Path(f.wisdom)
-	if err != nil {
-		return nil, "", &failure{exitError, err, "use --no-wisdom to tune without wisdom"}
-	}
-	b, err := wisdom.Read(path)
-	if err != nil {
-		return nil, "", &failure{exitError, err, "use --wisdom FILE for another file; see rnnbench wisdom --help"}
-	}
-	return b, path, nil
-}
-
-// setMinRounds makes --max-rounds also set the minimum of rounds, for which tune has no flag.
-func (f *tuneFlags) setMinRounds() {
-	if t := f.values["max-rounds"]; t.list != nil {
-		f.values["rounds"] = t
-	}
-}
-
-func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags, o search.Options) error {
-	c, err := f.resolve(p)
 	if err != nil {
 		return misused(cmd, err)
 	}
-	if err := f.checkResume(); err != nil {
-		return misused(cmd, err)
-	}
-	if err := f.readShard(p); err != nil {
-		return misused(cmd, err)
-	}
-	if (f.regret || f.check) && f.divided() {
-		return misused(cmd, fmt.Errorf("--%s measures the whole plan: add --shard off", map[bool]string{true: "check", false: "regret"}[f.check]))
-	}
-	var before *record.Manifest
-	if f.resume != "" {
-		if c, before, err = f.resumed(p, c.Dir); err != nil {
-			return misused(cmd, err)
-		}
-	}
-	if !c.Measure.Verify && before == nil {
-		return usage(errors.New("tune must check answers, but the configuration sets verify to off"),
+	if !f.Config.Measure.Verify && before == nil {
+		return exit.Misuse(errors.New("tune must check answers, but the configuration sets verify to off"),
 			"remove verify from the configuration file and RNNBENCH_VERIFY from the environment; sweep --no-verify measures unverified answers")
 	}
 	if f.print {
-		return config.Print(p.out, c)
+		return config.Print(p.out, f.Config)
 	}
-	if err := f.candidates(&c); err != nil {
-		return misused(cmd, err)
-	}
-	book, path, err := f.book()
-	if err != nil {
-		return err
-	}
-	env := environment(f.hideHost)
-	b, err := p.open(&f.settings, c)
+	t, err := job.OpenTune(&f.Request, f.Tuning, before, p)
 	if err != nil {
 		return misused(cmd, err)
 	}
-	defer b.Close()
-	q, err := planFor(p, c, b)
+	defer t.Close()
+	if !f.DryRun {
+		return t.Run(ctx, f.winners(p))
+	}
+	list, err := t.Candidates(ctx)
 	if err != nil {
-		return misused(cmd, err)
-	}
-	q.Kind, q.Aside = f.kind(), f.regret || f.check
-	if q, before, err = f.divide(p, c, b, q, before); err != nil {
-		return misused(cmd, err)
-	}
-	if before != nil {
-		if differs := q.Mismatch(*before, b.record()); differs != "" {
-			return usage(fmt.Errorf("run %s cannot be resumed: %s", before.Run, differs), "omit --resume: rnnbench tune reuses earlier runs anyway")
-		}
-	}
-	if err := f.checkEnergyCounter(p, b); err != nil {
 		return err
 	}
-	if err := measureBench(p, b); err != nil {
-		return err
-	}
-	o.Seed, o.Rounds = c.Measure.Seed, f.rounds(c.Measure)
-	t := &tuneRun{program: p, flags: f, config: c, bench: b, env: env}
-	if t.session, err = t.newSession(q, o); err != nil {
-		return misused(cmd, err)
-	}
-	t.session.Book, t.session.Path = book, path
-	if f.dryRun {
-		return t.dryRun(ctx)
-	}
-	if before != nil {
-		t.resume = runPath(f.resume, c.Dir)
-	}
-	if path != "" && !f.regret {
-		if err := wisdom.Writable(path); err != nil {
-			return &failure{exitError, err, "use --wisdom FILE for another file, or --no-wisdom to save none"}
-		}
-	}
-	return t.run(ctx)
+	return f.winners(p)(list, nil)
 }
 
-// newSession returns a session that tunes plan q by search o.
-func (t *tuneRun) newSession(q plan.Plan, o search.Options) (*tuning.Session, error) {
-	depth, err := t.flags.knobs()
-	if err != nil {
-		return nil, err
-	}
-	b, m := t.bench, t.config.Measure
-	tune := &tuner.Tune{
-		Sweep:  tuner.Sweep{Device: b.Device, Techniques: b.techniques(), Settings: m, Limits: b.limits, Machine: b.floorMachine(), MaxMemory: b.maxMemory, Around: b.around},
-		Depth:  depth,
-		Search: o, Objective: t.flags.objective(),
-	}
-	tune.Settings.Verify = true // nothing wins that was not checked
-	// The device is still warm from the previous candidate.
-	tune.Settings.Warmup = min(m.Warmup, m.MinTime/2)
-	s := &tuning.Session{Tune: tune, Plan: q.Own(), Budget: m.Budget, Cache: m.Cache}
-	s.Tool, s.Libraries = b.versions()
-	if q.Shard != nil {
-		t.control = q.Control()
-	}
-	s.Begin = func() (*record.Run, error) { return begin(t.program, t.config, b, q, t.resume, t.env) }
-	if t.flags.regret {
-		t.regrets, s.Instead, tune.Search.Margin = &regret.List{}, t.regret, 0
-	}
-	if t.flags.check {
-		t.checked = &regret.Check{}
-		s.Instead = func(ctx context.Context, at record.Point, specs []grid.Spec) (*tuner.Verdict, error) {
-			return t.checked.Measure(ctx, tune, at, specs)
+// winners returns a function that prints a table of winners, or another one instead.
+func (f *tuneFlags) winners(p *program) func(*tuning.Winners, *table.Table) error {
+	return func(w *tuning.Winners, instead *table.Table) error {
+		switch {
+		case f.format == "jsonl" && w != nil:
+			return table.JSONL(p.out, w.Records)
+		case instead != nil:
+			return instead.Write(p.out, f.format, p.style())
 		}
+		return w.Table().Write(p.out, f.format, p.style())
 	}
-	return s, nil
+}
+
+// winnerFormats lists the formats in which winners can be printed; jsonl prints their records.
+func winnerFormats() []string { return append(table.Formats(), "jsonl") }
+
+// tuneFrom searches among recorded runs.
+func tuneFrom(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags) error {
+	if name := firstGiven(cmd, append(axis.Names(), "point", "preset", "zip", "impl", "skip-impl")); name != "" {
+		return exit.Misuse(fmt.Errorf("--%s selects points to measure, but --from searches recorded runs", name),
+			"select records with --where, as in --where hidden=512 --where impl!=naive")
+	}
+	if name := firstGiven(cmd, []string{"device", "threads", "simd", "max-memory", "isolate", "cache", "data", "budget", "resume", "shard"}); name != "" {
+		return misused(cmd, fmt.Errorf("--%s applies to measuring, but --from searches recorded runs: omit it", name))
+	}
+	if err := f.resolve(p); err != nil {
+		return misused(cmd, err)
+	}
+	if f.print {
+		return config.Print(p.out, f.Config)
+	}
+	s := &selection{settings: f.settings, where: f.Config.Grid.Where}
+	sets, recs, err := s.read(p, cmd, f.from)
+	if err != nil {
+		return err
+	}
+	if f.DryRun {
+		list, candidates := tuning.Recorded(recs)
+		p.Note("%s: %s in %s", plural(list.Points(), "point"), plural(candidates, "candidate"), plural(len(recs), "record"))
+		return f.winners(p)(list, nil)
+	}
+	o := job.Recorded{Tuning: f.Tuning, Measure: f.Config.Measure, Wisdom: f.Wisdom, Vendor: f.Vendor}
+	return o.Run(ctx, sets, recs, p, f.winners(p))
+}
+
+// firstGiven returns the first of these flags that the user gave; "": none.
+func firstGiven(cmd *cobra.Command, names []string) string {
+	if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
+		return names[i]
+	}
+	return ""
 }

@@ -3,14 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/internal/exit"
 	"rnnbench/plots/table"
 	"rnnbench/record"
+	"rnnbench/tuner/job"
 	"rnnbench/tuner/progress"
 )
 
@@ -41,7 +42,7 @@ and saves nothing. It exits with 3 if an answer is wrong.`,
 	addGroup(cmd, "Output", func(fs *pflag.FlagSet) {
 		formats := append(table.Formats(), "jsonl")
 		fs.VarP(choice{&format, "format", formats}, "format", "o", "how to print: "+strings.Join(formats, ", "))
-		fs.BoolVar(&f.allowFailures, "allow-failures", false, "exit with 0 despite wrong answers, if at least one is right")
+		fs.BoolVar(&f.AllowFailures, "allow-failures", false, "exit with 0 despite wrong answers, if at least one is right")
 	})
 	progressFlag(p, cmd)
 	completeGrid(cmd)
@@ -51,26 +52,25 @@ and saves nothing. It exits with 3 if an answer is wrong.`,
 }
 
 func verify(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, format string) error {
-	c, err := f.resolve(p)
+	if err := f.resolve(p); err != nil {
+		return misused(cmd, err)
+	}
+	j, err := job.Open(&f.Request, nil, p)
 	if err != nil {
 		return misused(cmd, err)
 	}
-	b, err := p.open(&f.settings, c)
+	defer j.Close()
+	if j.Plan, err = j.Bench.Plan(f.Config); err != nil {
+		return misused(cmd, err)
+	}
+	q := j.Plan
+	f.Config.Measure = f.Config.Measure.Once()
+	j.Bench.TellChoices(q.Specs())
+	look, err := j.Bench.Forecast(ctx, q, f.Config.Measure)
 	if err != nil {
 		return misused(cmd, err)
 	}
-	defer b.Close()
-	q, err := planFor(p, c, b)
-	if err != nil {
-		return misused(cmd, err)
-	}
-	tellChoices(p, q.Specs())
-	once := c.Measure.Once()
-	look, err := forecast(ctx, p, b, q, once)
-	if err != nil {
-		return misused(cmd, err)
-	}
-	p.note("%s", look.Line(q.Summary))
+	p.Note("%s", look.Line(q.Summary))
 	o := p.progressOptions(q.Records())
 	o.Outcome = func(r *record.Record) string {
 		if v := r.Verify; v != nil && r.Status == record.OK {
@@ -82,42 +82,24 @@ func verify(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, 
 		}
 		return progress.Outcome(r)
 	}
-	show := progress.New(o, look)
-	ctx, stop := interruptible(ctx, show)
-	defer stop()
-	var recs []record.Record
-	j := job{bench: b, plan: q, measure: once, show: show, emit: func(r *record.Record) error {
-		recs = append(recs, *r)
-		return nil
-	}}
-	err = j.run(ctx)
-	show.Close()
+	recs, err := j.Verify(ctx, progress.New(o, look))
 	if len(recs) > 0 {
-		if err := p.verdicts(recs, format); err != nil {
+		if err := writeChecks(p, recs, format); err != nil {
 			return err
 		}
 	}
-	code, outcome := verdictCode(recs, err, c.Measure.OnError == "stop", f.allowFailures)
-	if code == exitInterrupted {
-		return &failure{code, outcome, ""}
+	code, outcome := job.OutcomeOfChecks(recs, err, f.Config.Measure.OnError == "stop", f.AllowFailures)
+	if code == exit.Interrupted {
+		return exit.With(code, outcome, "")
 	}
 	if outcome != nil {
-		return &failure{code, outcome, reasons(recs, format)}
+		return exit.With(code, outcome, job.Reasons(recs, format))
 	}
 	return nil
 }
 
-// verdictCode is exitCode, but returns exitFailures also if every answer is wrong.
-func verdictCode(recs []record.Record, err error, stopped, allow bool) (int, error) {
-	code, outcome := exitCode(recs, err, stopped, allow)
-	if code == exitError && slices.ContainsFunc(recs, func(r record.Record) bool { return r.Status.Wrong() }) {
-		code = exitFailures
-	}
-	return code, outcome
-}
-
-// verdicts prints the outcome of each check.
-func (p *program) verdicts(recs []record.Record, format string) error {
+// writeChecks prints the outcome of each check.
+func writeChecks(p *program, recs []record.Record, format string) error {
 	for i := range recs {
 		recs[i].Untime()
 	}

@@ -5,13 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/exit"
 )
 
 // TestResumeVersion1: a run with records of schema version 1 can be shown and compared, but not
 // resumed. Nothing changes on disk.
 func TestResumeVersion1(t *testing.T) {
 	t.Chdir(t.TempDir())
-	rnnbench(t, "sweep -H 8 -B 1 -T 2 --impl naive --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s --out out").want(t, exitDone, nil, nil)
+	rnnbench(t, "sweep -H 8 -B 1 -T 2 --impl naive --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s --out out").want(t, exit.Done, nil, nil)
 	runs, err := filepath.Glob("out/*/manifest.json")
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs are %v, %v", runs, err)
@@ -36,11 +38,11 @@ func TestResumeVersion1(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"show out", "show -o csv out", "compare " + dir + " copy", "plot --x hidden -f out.svg out", "report -f out.html out", "tune --from out --wisdom wisdom.toml"} {
-		rnnbench(t, line).want(t, exitDone, nil, nil)
+		rnnbench(t, line).want(t, exit.Done, nil, nil)
 	}
 	for _, line := range []string{"sweep --resume out", "tune --resume out", "reproduce appleyard-table1 --resume out"} {
 		o := rnnbench(t, line)
-		o.want(t, exitUsage, nil, []string{"cannot be resumed, because its records have the older form rnnbench.record/1: start a new run without --resume\n", "hint: rnnbench show out"})
+		o.want(t, exit.Usage, nil, []string{"cannot be resumed, because its records have the older form rnnbench.record/1: start a new run without --resume\n", "hint: rnnbench show out"})
 	}
 	if after := tree(t, dir); before != after {
 		t.Errorf("the run was changed:\n%s\n%s", before, after)

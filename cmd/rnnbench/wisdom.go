@@ -12,11 +12,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/internal/exit"
 	"rnnbench/internal/input"
 	"rnnbench/internal/tomlfile"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/rnn/knob"
+	"rnnbench/tuner/auto"
+	"rnnbench/tuner/bench"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/tuning"
 	"rnnbench/tuner/wisdom"
@@ -50,7 +53,7 @@ Only --with-vendor allows the vendor library. Each record has the choice and its
   rnnbench wisdom export --device cpu-amd-epyc-2t -f ours.toml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(grid.Unknown("wisdom command", args[0], commandNames(cmd)), "rnnbench wisdom --help")
+				return exit.Misuse(grid.Unknown("wisdom command", args[0], commandNames(cmd)), "rnnbench wisdom --help")
 			}
 			return nil
 		},
@@ -60,17 +63,9 @@ Only --with-vendor allows the vendor library. Each record has the choice and its
 	return cmd
 }
 
-// missingBook returns an error if --wisdom names a missing file, for commands that only read it.
-func missingBook(file string) error {
-	if file == "" || exists(file) {
-		return nil
-	}
-	return usage(fmt.Errorf("--wisdom: file %s does not exist", file), "create it with rnnbench tune --wisdom FILE, or omit --wisdom to use the default file")
-}
-
 // knownBook is readBook for commands that do not create a file.
 func knownBook(file string) (*wisdom.Book, string, error) {
-	if err := missingBook(file); err != nil {
+	if err := wisdom.Missing(file); err != nil {
 		return nil, "", err
 	}
 	return readBook(file)
@@ -80,11 +75,11 @@ func knownBook(file string) (*wisdom.Book, string, error) {
 func readBook(file string) (*wisdom.Book, string, error) {
 	path, err := wisdom.Path(file)
 	if err != nil {
-		return nil, "", &failure{exitError, err, ""}
+		return nil, "", exit.With(exit.Error, err, "")
 	}
 	b, err := wisdom.Read(path)
 	if err != nil {
-		return nil, "", &failure{exitError, err, "use --wisdom FILE for another file, or delete a damaged one: rnnbench tune creates a new file"}
+		return nil, "", exit.With(exit.Error, err, "use --wisdom FILE for another file, or delete a damaged one: rnnbench tune creates a new file")
 	}
 	return b, path, nil
 }
@@ -110,9 +105,9 @@ func wisdomShow(p *program) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p.note("%s in %s", entries(len(b.Entries)), path)
+		p.Note("%s in %s", entries(len(b.Entries)), path)
 		if len(b.Entries) == 0 {
-			p.note("hint: rnnbench tune adds entries")
+			p.Note("hint: rnnbench tune adds entries")
 		}
 		return entryTable(b.Entries).Write(p.out, format, p.style())
 	})
@@ -144,7 +139,7 @@ func entryTable(list []wisdom.Entry) *table.Table {
 			objective, joules = e.Objective, table.Number(e.Joules, quantity.SI(e.Joules, "J"))
 		}
 		row := []table.Cell{
-			table.Text(e.Device), table.Text(point), {Text: spelledOut(e.Impl, e.Knobs, e.Point, e.Device), Value: fullSpec(e)}, table.Number(e.Seconds, quantity.SI(e.Seconds, "s")),
+			table.Text(e.Device), table.Text(point), {Text: bench.Spell(e.Impl, e.Knobs, e.Point, e.Device), Value: fullSpec(e)}, table.Number(e.Seconds, quantity.SI(e.Seconds, "s")),
 			table.Text(e.RunnerUp), {}, table.Int(e.Tried), {Text: e.Time.Format(time.DateOnly), Value: e.Time.Format(time.RFC3339)},
 			table.Text(e.Tool), table.Text(e.Run), table.Text(e.Cache), {Text: fmt.Sprint(e.Complete), Value: e.Complete}, table.Text(objective), joules, {Text: fmt.Sprint(e.Unsure), Value: e.Unsure},
 		}
@@ -187,17 +182,16 @@ func wisdomLookup(p *program) *cobra.Command {
 	})
 	completeGrid(cmd)
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, _ []string) error {
-		c, err := s.resolve(p)
-		if err != nil {
+		if err := s.resolve(p); err != nil {
 			return misused(cmd, err)
 		}
-		b, err := p.open(&s, c)
+		b, err := bench.Open(s.Options, p)
 		if err != nil {
 			return misused(cmd, err)
 		}
 		defer b.Close()
-		c.Grid.Impl = []string{autoName}
-		q, err := planFor(p, c, b)
+		s.Config.Grid.Impl = []string{auto.Name}
+		q, err := b.Plan(s.Config)
 		if err != nil {
 			return misused(cmd, err)
 		}
@@ -226,7 +220,7 @@ func wisdomMerge(p *program) *cobra.Command {
   rnnbench wisdom merge - < theirs.toml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage(errors.New("merge needs the files to merge"), "rnnbench wisdom merge --help")
+				return exit.Misuse(errors.New("merge needs the files to merge"), "rnnbench wisdom merge --help")
 			}
 			return nil
 		},
@@ -244,20 +238,20 @@ func wisdomMerge(p *program) *cobra.Command {
 				return err
 			}
 			if others[i], err = wisdom.Parse(data, name); err != nil {
-				return &failure{exitError, err, ""}
+				return exit.With(exit.Error, err, "")
 			}
 		}
 		b, err := wisdom.Update(path, func(b *wisdom.Book) bool {
 			for i, other := range others {
 				taken, replaced := b.Merge(other)
-				p.note("%s: merged %d of %s; %d replaced older entries", args[i], taken, entries(len(other.Entries)), replaced)
+				p.Note("%s: merged %d of %s; %d replaced older entries", args[i], taken, entries(len(other.Entries)), replaced)
 			}
 			return true
 		})
 		if err != nil {
 			return err
 		}
-		p.note("%s in %s", entries(len(b.Entries)), path)
+		p.Note("%s in %s", entries(len(b.Entries)), path)
 		return nil
 	})
 }
@@ -332,10 +326,10 @@ func wisdomPrune(p *program) *cobra.Command {
 			}
 		}
 		if dry {
-			p.note("%s would be removed, %d would stay", entries(len(removed)), len(b.Entries))
+			p.Note("%s would be removed, %d would stay", entries(len(removed)), len(b.Entries))
 			return nil
 		}
-		p.note("%s removed, %d stay in %s", entries(len(removed)), len(b.Entries), path)
+		p.Note("%s removed, %d stay in %s", entries(len(removed)), len(b.Entries), path)
 		return nil
 	})
 }
@@ -371,7 +365,7 @@ func wisdomExport(p *program) *cobra.Command {
 			if err := b.Write(to); err != nil {
 				return err
 			}
-			p.note("wrote %s", to)
+			p.Note("wrote %s", to)
 			return nil
 		}
 		text, err := b.Format()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
 	"rnnbench/tuner/auto"
 	"rnnbench/tuner/wisdom"
@@ -17,7 +18,7 @@ import (
 func tinyBook(t *testing.T, edit func(b *wisdom.Book)) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	rnnbench(t, tinyTune+" --max-evals 4").want(t, exitDone, nil, []string{"wisdom saved to w.toml"})
+	rnnbench(t, tinyTune+" --max-evals 4").want(t, exit.Done, nil, []string{"wisdom saved to w.toml"})
 	b, err := wisdom.Read("w.toml")
 	if err != nil || len(b.Entries) != 1 {
 		t.Fatalf("%+v, %v", b, err)
@@ -34,10 +35,10 @@ func tinyBook(t *testing.T, edit func(b *wisdom.Book)) {
 // TestUntuned: the choices of auto on a processor without wisdom for a point.
 func TestUntuned(t *testing.T) {
 	t.Setenv("RNNBENCH_WISDOM", "none.toml")
-	rnnbench(t, "sweep --dry-run --impl auto --cell gilr,lstm -H 8,300 -B 2,16 -T 8").want(t, exitDone, nil,
+	rnnbench(t, "sweep --dry-run --impl auto --cell gilr,lstm -H 8,300 -B 2,16 -T 8").want(t, exit.Done, nil,
 		[]string{"auto uses ", ": predicted to take "})
 	for _, args := range []string{"--cell lstm", "--cell lstm -T 1", "--cell lstm --pass train --history 4", "--cell gilr --streams 2"} {
-		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 8 -o csv "+args).want(t, exitDone, []string{",predicted,0,predicted to take "}, nil)
+		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 8 -o csv "+args).want(t, exit.Done, []string{",predicted,0,predicted to take "}, nil)
 	}
 }
 
@@ -45,7 +46,7 @@ func TestAuto(t *testing.T) {
 	tinyBook(t, nil)
 	grid := " -H 8,16,512 -B 2 -T 3 --wisdom w.toml"
 	o := rnnbench(t, "sweep --impl auto,naive,cudnnstyle:fused=0:inputbatch=1:streams=1"+grid+quickly)
-	o.want(t, exitDone, []string{"auto"}, []string{
+	o.want(t, exit.Done, []string{"auto"}, []string{
 		"auto: tuned entries for 1 point", "auto: nearest tuned entries for 1 point", "auto uses ", " at 1 point: predicted to take ",
 	})
 	_, recs, _, err := record.Read("out")
@@ -69,12 +70,12 @@ func TestAuto(t *testing.T) {
 			t.Errorf("H=%d: %+v %+v", r.Point.Hidden, r.Impl, r.Impl.Choice)
 		}
 	}
-	rnnbench(t, "sweep --resume out --wisdom w.toml").want(t, exitDone, nil, []string{"9 records"})
-	rnnbench(t, "show --where impl=auto --baseline auto -o csv").want(t, exitDone, []string{",auto,cudnnstyle,"}, nil)
-	rnnbench(t, "verify --impl auto"+grid).want(t, exitDone, []string{"auto"}, []string{"auto: tuned entries for 1 point"})
-	rnnbench(t, "explain --impl auto --no-limits -H 8 -B 2 -T 3 --wisdom w.toml").want(t, exitDone, []string{"fused=0"}, []string{"auto: tuned entries for 1 point"})
-	rnnbench(t, "export --impl auto -H 8 -B 2 -T 3 --wisdom w.toml -f x.npz").want(t, exitDone, nil, []string{"auto: tuned entries for 1 point"})
-	rnnbench(t, "wisdom lookup -o csv"+grid).want(t, exitDone, []string{",exact,0,", ",nearest,1,", ",predicted,0,"}, nil)
+	rnnbench(t, "sweep --resume out --wisdom w.toml").want(t, exit.Done, nil, []string{"9 records"})
+	rnnbench(t, "show --where impl=auto --baseline auto -o csv").want(t, exit.Done, []string{",auto,cudnnstyle,"}, nil)
+	rnnbench(t, "verify --impl auto"+grid).want(t, exit.Done, []string{"auto"}, []string{"auto: tuned entries for 1 point"})
+	rnnbench(t, "explain --impl auto --no-limits -H 8 -B 2 -T 3 --wisdom w.toml").want(t, exit.Done, []string{"fused=0"}, []string{"auto: tuned entries for 1 point"})
+	rnnbench(t, "export --impl auto -H 8 -B 2 -T 3 --wisdom w.toml -f x.npz").want(t, exit.Done, nil, []string{"auto: tuned entries for 1 point"})
+	rnnbench(t, "wisdom lookup -o csv"+grid).want(t, exit.Done, []string{",exact,0,", ",nearest,1,", ",predicted,0,"}, nil)
 }
 
 // TestAutoAdapts: the choices of auto for settings that do not fit the point, techniques that
@@ -93,18 +94,18 @@ func TestAutoAdapts(t *testing.T) {
 		b.Entries[3].Tool = "v0.0.1"
 	})
 	for _, flag := range []string{"", " --with-vendor"} { // which this device has not
-		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 3 -o csv --wisdom w.toml"+flag).want(t, exitDone, []string{
+		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 3 -o csv --wisdom w.toml"+flag).want(t, exit.Done, []string{
 			",cudnnstyle:fused=0:streams=1,nearest,1,", "stale: rnnbench v0.0.1, now", "scan of lstm forward H=12 B=2 T=3 L=1 cannot run here: scan: unsupported",
 		}, nil)
 	}
-	rnnbench(t, "sweep --impl auto -H 8 -B 2 -T 3 --wisdom w.toml"+quickly).want(t, exitDone, nil, []string{"warning: some tuned entries are from other versions (rnnbench v0.0.1"})
+	rnnbench(t, "sweep --impl auto -H 8 -B 2 -T 3 --wisdom w.toml"+quickly).want(t, exit.Done, nil, []string{"warning: some tuned entries are from other versions (rnnbench v0.0.1"})
 	if err := os.WriteFile("w.toml", []byte("schema = 'rnnbench.wisdom/9'"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, "sweep --impl auto -H 8 --wisdom w.toml").want(t, exitError, nil, []string{"w.toml is not a wisdom file that this version reads", "hint: use --wisdom FILE"})
-	rnnbench(t, "sweep --impl naive -H 8 --wisdom w.toml --dry-run").want(t, exitDone, nil, nil)
+	rnnbench(t, "sweep --impl auto -H 8 --wisdom w.toml").want(t, exit.Error, nil, []string{"w.toml is not a wisdom file that this version reads", "hint: use --wisdom FILE"})
+	rnnbench(t, "sweep --impl naive -H 8 --wisdom w.toml --dry-run").want(t, exit.Done, nil, nil)
 	t.Setenv("RNNBENCH_WISDOM", "nothere.toml")
-	rnnbench(t, "verify --impl auto -H 8 -B 2 -T 3").want(t, exitDone, nil, []string{"auto uses ", " at 1 point: predicted to take "})
+	rnnbench(t, "verify --impl auto -H 8 -B 2 -T 3").want(t, exit.Done, nil, []string{"auto uses ", " at 1 point: predicted to take "})
 }
 
 // predictedPoints returns at how many points auto says that it follows a prediction.
@@ -135,28 +136,28 @@ func TestAutoPassesOverWhatIsUnknown(t *testing.T) {
 	} {
 		tinyBook(t, func(b *wisdom.Book) { b.Entries[0].Impl, b.Entries[0].Knobs = c.impl, c.knobs })
 		o := rnnbench(t, line)
-		o.want(t, exitDone, nil, []string{warning + c.why, "auto uses ", ": predicted to take "})
+		o.want(t, exit.Done, nil, []string{warning + c.why, "auto uses ", ": predicted to take "})
 		if n := predictedPoints(o.errors); n != 2 { // by whatever techniques
 			t.Errorf("%d points are predicted, want 2: %s", n, o.errors)
 		}
 		if n := strings.Count(o.errors, "cannot be used"); n != 1 {
 			t.Errorf("told %d times: %s", n, o.errors)
 		}
-		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 3 -o csv --wisdom w.toml").want(t, exitDone, []string{",predicted,0", "cannot be used"}, nil)
+		rnnbench(t, "wisdom lookup -H 8 -B 2 -T 3 -o csv --wisdom w.toml").want(t, exit.Done, []string{",predicted,0", "cannot be used"}, nil)
 		tinyBook(t, func(b *wisdom.Book) {
 			next := b.Entries[0]
 			next.Point.Hidden, next.Point.Input = 10, 10
 			b.Put(next)
 			b.Entries[0].Impl, b.Entries[0].Knobs = c.impl, c.knobs
 		})
-		rnnbench(t, line).want(t, exitDone, nil, []string{warning + c.why, "auto: nearest tuned entries for 2 points"})
+		rnnbench(t, line).want(t, exit.Done, nil, []string{warning + c.why, "auto: nearest tuned entries for 2 points"})
 	}
 	// A knob that exists only at the entry's own point is known.
 	tinyBook(t, func(b *wisdom.Book) {
 		b.Entries[0].Impl, b.Entries[0].Knobs = "persistent", map[string]int{"sequences": 1}
 	})
 	o := rnnbench(t, "sweep --dry-run -H 8 -B 1 -T 3 --impl auto --wisdom w.toml")
-	o.want(t, exitDone, nil, []string{"auto: nearest tuned entries for 1 point"})
+	o.want(t, exit.Done, nil, []string{"auto: nearest tuned entries for 1 point"})
 	if strings.Contains(o.errors, "cannot be used") {
 		t.Error(o.errors)
 	}
@@ -169,22 +170,22 @@ func TestWisdom(t *testing.T) {
 		other.Device, other.Complete, other.Time = "cuda-x", true, time.Now().Add(-48*time.Hour)
 		b.Put(other)
 	})
-	rnnbench(t, "wisdom show --wisdom w.toml").want(t, exitDone, []string{"cuda-x", "cudnnstyle:fused=0"}, []string{"2 entries in w.toml"})
+	rnnbench(t, "wisdom show --wisdom w.toml").want(t, exit.Done, []string{"cuda-x", "cudnnstyle:fused=0"}, []string{"2 entries in w.toml"})
 	o := rnnbench(t, "wisdom export --device cuda-x --wisdom w.toml")
-	o.want(t, exitDone, []string{"schema = 'rnnbench.wisdom/1'", "cuda-x"}, nil)
+	o.want(t, exit.Done, []string{"schema = 'rnnbench.wisdom/1'", "cuda-x"}, nil)
 	if err := os.WriteFile("x.toml", []byte(o.out), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, "wisdom export --device cuda-y --wisdom w.toml").want(t, exitUsage, nil, []string{"unknown device in w.toml \"cuda-y\": "})
-	rnnbench(t, "wisdom export --device cuda-x --wisdom none.toml").want(t, exitUsage, nil, []string{"rnnbench: --wisdom: file none.toml does not exist\nhint"})
-	rnnbench(t, "wisdom merge x.toml --wisdom new.toml").want(t, exitDone, nil, []string{"x.toml: merged 1 of 1 entry;", "1 entry in new.toml"})
-	rnnbench(t, "wisdom merge w.toml --wisdom new.toml").want(t, exitDone, nil, []string{"merged 1 of 2 entries;", "2 entries in new.toml"})
-	rnnbench(t, "wisdom merge nothere.toml --wisdom new.toml").want(t, exitError, nil, []string{"nothere.toml"})
-	rnnbench(t, "wisdom prune --incomplete --dry-run --wisdom new.toml").want(t, exitDone, nil, []string{"1 entry would be removed, 1 would stay"})
-	rnnbench(t, "wisdom prune --incomplete --wisdom new.toml").want(t, exitDone, nil, []string{"1 entry removed, 1 stay in new.toml"})
-	rnnbench(t, "wisdom prune --older-than 24h --wisdom new.toml").want(t, exitDone, []string{"cuda-x"}, []string{"1 entry removed, 0 stay"})
-	rnnbench(t, "wisdom show --wisdom new.toml").want(t, exitDone, nil, []string{"0 entries", "hint: rnnbench tune"})
-	rnnbench(t, "wisdom export --wisdom w.toml -f y.toml").want(t, exitDone, nil, nil)
+	rnnbench(t, "wisdom export --device cuda-y --wisdom w.toml").want(t, exit.Usage, nil, []string{"unknown device in w.toml \"cuda-y\": "})
+	rnnbench(t, "wisdom export --device cuda-x --wisdom none.toml").want(t, exit.Usage, nil, []string{"rnnbench: --wisdom: file none.toml does not exist\nhint"})
+	rnnbench(t, "wisdom merge x.toml --wisdom new.toml").want(t, exit.Done, nil, []string{"x.toml: merged 1 of 1 entry;", "1 entry in new.toml"})
+	rnnbench(t, "wisdom merge w.toml --wisdom new.toml").want(t, exit.Done, nil, []string{"merged 1 of 2 entries;", "2 entries in new.toml"})
+	rnnbench(t, "wisdom merge nothere.toml --wisdom new.toml").want(t, exit.Error, nil, []string{"nothere.toml"})
+	rnnbench(t, "wisdom prune --incomplete --dry-run --wisdom new.toml").want(t, exit.Done, nil, []string{"1 entry would be removed, 1 would stay"})
+	rnnbench(t, "wisdom prune --incomplete --wisdom new.toml").want(t, exit.Done, nil, []string{"1 entry removed, 1 stay in new.toml"})
+	rnnbench(t, "wisdom prune --older-than 24h --wisdom new.toml").want(t, exit.Done, []string{"cuda-x"}, []string{"1 entry removed, 0 stay"})
+	rnnbench(t, "wisdom show --wisdom new.toml").want(t, exit.Done, nil, []string{"0 entries", "hint: rnnbench tune"})
+	rnnbench(t, "wisdom export --wisdom w.toml -f y.toml").want(t, exit.Done, nil, nil)
 	if b, err := wisdom.Read("y.toml"); err != nil || len(b.Entries) != 2 {
 		t.Errorf("%+v, %v", b, err)
 	}
@@ -200,7 +201,7 @@ func TestWritesThroughLinks(t *testing.T) {
 		if err := os.Symlink("real-"+c.file, c.file); err != nil {
 			t.Skip(err) // some systems have none
 		}
-		rnnbench(t, c.line+" "+c.file).want(t, exitDone, nil, nil)
+		rnnbench(t, c.line+" "+c.file).want(t, exit.Done, nil, nil)
 		if to, err := os.Readlink(c.file); err != nil || !exists(to) {
 			t.Errorf("%s: the link was replaced, %v", c.line, err)
 		}
@@ -213,7 +214,7 @@ func TestAutoWithoutHome(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "AppData"} {
 		t.Setenv(name, "")
 	}
-	rnnbench(t, "sweep --dry-run -H 8 -B 2 -T 3 --impl auto").want(t, exitDone, nil, []string{"auto uses ", " at 1 point"})
+	rnnbench(t, "sweep --dry-run -H 8 -B 2 -T 3 --impl auto").want(t, exit.Done, nil, []string{"auto uses ", " at 1 point"})
 }
 
 // TestRace: a dry run races nothing, and a run takes --auto race.
@@ -221,11 +222,11 @@ func TestRace(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("RNNBENCH_WISDOM", "w.toml")
 	const line = "sweep -H 8 -B 2 -T 3 --impl auto --auto race"
-	rnnbench(t, line+" --dry-run").want(t, exitDone, nil, nil)
+	rnnbench(t, line+" --dry-run").want(t, exit.Done, nil, nil)
 	if _, err := os.Stat("w.toml"); err == nil {
 		t.Error("a dry run has raced")
 	}
-	rnnbench(t, line+quickly).want(t, exitDone, nil, nil)
+	rnnbench(t, line+quickly).want(t, exit.Done, nil, nil)
 }
 
 // TestWisdomHelpNamesMatches: the help explains every match that a record can name.

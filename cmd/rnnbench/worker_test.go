@@ -4,20 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	"rnnbench/internal/exit"
 	"rnnbench/record"
+	"rnnbench/tuner/config"
 )
-
-// TestOtherBuild: different commits of worker and program are reported if both are known.
-func TestOtherBuild(t *testing.T) {
-	for _, x := range []struct {
-		worker, own string
-		told        bool
-	}{{"", "", false}, {"a", "", false}, {"", "a", false}, {"a", "a", false}, {"a", "b", true}, {"a and changes", "a", true}} {
-		if s := buildMismatch(x.worker, x.own); (s != "") != x.told {
-			t.Errorf("%q and %q: %q", x.worker, x.own, s)
-		}
-	}
-}
 
 // TestIsolate: a worker process measures what this process measures, and records name the same
 // device.
@@ -26,8 +16,8 @@ func TestIsolate(t *testing.T) {
 	var keys [2][]string
 	var devices [2]record.Device
 	for i, isolate := range []string{"off", "on"} {
-		rnnbench(t, tiny+" --threads 1 --simd generic --isolate "+isolate).want(t, exitDone, nil, []string{"4 ok"})
-		m, recs, _, err := record.Read(usualDir)
+		rnnbench(t, tiny+" --threads 1 --simd generic --isolate "+isolate).want(t, exit.Done, nil, []string{"4 ok"})
+		m, recs, _, err := record.Read(config.Dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,6 +33,6 @@ func TestIsolate(t *testing.T) {
 	if here, there := devices[0], devices[1]; here.Key != there.Key || here.Facts["simd"] != there.Facts["simd"] || there.Peak == nil {
 		t.Errorf("device %+v, isolated %+v", here, there)
 	}
-	rnnbench(t, tiny+" --device cuda:0 --isolate off").want(t, exitUsage, nil, []string{"always needs a worker process"})
-	rnnbench(t, "worker --threads none").want(t, exitDone, []string{"rnnbench worker"}, nil) // the error goes to its caller
+	rnnbench(t, tiny+" --device cuda:0 --isolate off").want(t, exit.Usage, nil, []string{"always needs a worker process"})
+	rnnbench(t, "worker --threads none").want(t, exit.Done, []string{"rnnbench worker"}, nil) // the error goes to its caller
 }

@@ -184,3 +184,60 @@ func (x *Sitting) Folder() string {
 
 // Session returns the session that the experiment is part of.
 func (x *Sitting) Session() *Session { return x.of }
+
+// Finished reports whether an experiment has all of its records.
+func (x *Sitting) Finished() bool {
+	if !x.Done {
+		return false
+	}
+	_, err := os.Stat(x.Folder())
+	return err == nil
+}
+
+// NotBegun is the reason of an experiment for which no time was left.
+const NotBegun = "not begun: budget exhausted"
+
+// A Purse is the budget of several experiments. Each may spend an even part of what is left.
+type Purse struct {
+	all     time.Duration // 0: no limit
+	begun   time.Time
+	waiting int  // experiments that have had no share yet
+	opened  bool // one has had its share
+	Refused int  // experiments that got no time
+}
+
+// NewPurse returns the purse of the unfinished experiments of a session; 0: no limit.
+func NewPurse(s *Session, all time.Duration) *Purse {
+	w := &Purse{all: all, begun: time.Now()}
+	for _, x := range s.Entries {
+		if !x.Finished() {
+			w.waiting++
+		}
+	}
+	return w
+}
+
+// Share returns how long the next experiment may take; 0: no limit. It returns false once the
+// budget is spent, but the first experiment always gets some time.
+func (w *Purse) Share() (time.Duration, bool) {
+	n := time.Duration(w.waiting)
+	w.waiting--
+	left := w.all - time.Since(w.begun)
+	switch {
+	case w.all == 0:
+		return 0, true
+	case !w.opened:
+		w.opened = true
+		return max((left / n).Round(100*time.Millisecond), 1), true
+	}
+	return max((left / n).Round(100*time.Millisecond), 1), left >= n
+}
+
+// Refuse notes that an experiment got no time.
+func (w *Purse) Refuse(x *Sitting) error {
+	w.Refused++
+	if x.Run != "" { // its run shows what is missing
+		return nil
+	}
+	return x.Skip(NotBegun)
+}

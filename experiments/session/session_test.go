@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // ids are two experiments.
@@ -80,5 +81,26 @@ func TestDryRun(t *testing.T) {
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestPurse: the time that one experiment does not use goes to the others.
+func TestPurse(t *testing.T) {
+	s := New([]string{"a", "b", "c", "d"}, true)
+	w := NewPurse(s, 4*time.Hour)
+	for _, want := range []time.Duration{time.Hour, 4 * time.Hour / 3, 2 * time.Hour, 4 * time.Hour} { // none of them spends anything
+		if got, ok := w.Share(); !ok || got > want || got < want-time.Hour/2 {
+			t.Errorf("a share is %v, %v, want %v", got, ok, want)
+		}
+	}
+	w = NewPurse(s, time.Hour)
+	w.begun = w.begun.Add(-2 * time.Hour)
+	for i := range s.Entries {
+		if got, ok := w.Share(); ok != (i == 0) || ok && got <= 0 {
+			t.Errorf("share %d of a budget that is spent is %v, %v", i, got, ok)
+		}
+	}
+	if got, ok := NewPurse(s, 0).Share(); got != 0 || !ok {
+		t.Errorf("without a budget the limit is %v, %v", got, ok)
 	}
 }

@@ -23,3 +23,16 @@ func KeepApart(sets []record.Set, side []int) {
 		sets[i].Label = label
 	}
 }
+
+// OnBothSides returns a run that is on two sides; "": there is none.
+func OnBothSides(sets []record.Set, side []int) string {
+	of := map[string]int{}
+	for i, s := range sets {
+		first, seen := of[s.Manifest.Run]
+		if seen && first != side[i] && s.Dir != "" {
+			return s.Manifest.Run
+		}
+		of[s.Manifest.Run] = side[i]
+	}
+	return ""
+}

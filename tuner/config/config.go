@@ -20,6 +20,9 @@ import (
 // Version is the version of the file.
 const Version = 1
 
+// Dir is the default folder for runs. It is not "results", which in a checkout holds the recorded ones.
+const Dir = "out"
+
 // A Config holds the resolved settings.
 type Config struct {
 	Label   string
@@ -74,7 +77,7 @@ func Keys() []Key {
 		Key{Name: "where", Doc: "condition that points must meet, such as hidden<=2048 or mem<=16GiB", List: true},
 		Key{Name: "device", Doc: "devices to measure on", Default: "cpu", List: true},
 		Key{Name: "label", Doc: "name of the run in tables and legends"},
-		Key{Name: "out", Table: "output", Doc: "folder for runs", Default: "results"},
+		Key{Name: "out", Table: "output", Doc: "folder for runs", Default: Dir},
 	)
 	for _, k := range []Key{
 		{Name: "effort", Doc: "how much time to spend; sets the rounds and times below"},
@@ -267,7 +270,7 @@ func FromEnv(environ []string) (Layer, []string, error) {
 //   - points replace the presets, points and zips of weaker layers, and the axes
 //     that every one of them sets.
 func Resolve(layers ...Layer) (Config, error) {
-	c := Config{Devices: []string{"cpu"}, Measure: Default(), Dir: "results"}
+	c := Config{Devices: []string{"cpu"}, Measure: Default(), Dir: Dir}
 	c.Grid.Axes = map[string]string{}
 	maxSet := false
 	for _, l := range slices.Backward(layers) {

@@ -47,7 +47,7 @@ cache = "cold"
 seed = 7
 
 [output]
-dir = "out"
+dir = "elsewhere"
 `
 
 func mustParse(t *testing.T, text string) Layer {
@@ -91,7 +91,7 @@ func TestFile(t *testing.T) {
 	delete(axes, "output")
 	maps.Copy(axes, map[string]string{"hidden": "256:4096:x2", "batch": "1,4,16", "steps": "50", "streams": "auto,2", "onehot": "false,true", "cell": "rnn-tanh,lstm"})
 	want := Config{
-		Label: "h200-nightly", Devices: []string{"cuda:0", "cpu"}, Dir: "out", Measure: Default(),
+		Label: "h200-nightly", Devices: []string{"cuda:0", "cpu"}, Dir: "elsewhere", Measure: Default(),
 		Grid: grid.Request{
 			Axes:     axes,
 			Zips:     []grid.Zip{{Axes: []string{"input", "output"}, Rows: [][]string{{"1760", "16"}, {"2Ki", "none"}}}},

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"rnnbench/device"
+	"rnnbench/model"
 	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -47,6 +48,9 @@ type Explanation struct {
 	Floor    *Floor            `json:"floor"`    // null: the machine is unknown, or no operation runs many steps
 	Passes   []Pass            `json:"passes"`
 	Measured *Measured         `json:"measured"` // null: it was not run
+
+	Predicted *model.Bands `json:"predicted"` // a step by the model; null: not persistent, or the device chooses among kernels
+	Settings  string       `json:"-"`         // the technique with its settings that are not defaults
 }
 
 // A Kind counts the operations of one kind.

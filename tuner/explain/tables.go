@@ -2,12 +2,46 @@ package explain
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"strings"
 
+	"rnnbench/internal/safe"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 )
+
+// Write writes e as text, or its passes alone.
+func (e *Explanation) Write(w io.Writer, passes bool, style table.Options) error {
+	title := fmt.Sprintf("%s · %v", e.Label, e.Point)
+	if e.Settings != e.Label {
+		title += " · " + e.Settings
+	}
+	var notes []string
+	if e.Predicted != nil {
+		notes = table.BandNotes(e.Predicted)
+	}
+	all := e.Tables(title, notes)
+	if passes {
+		all = []*table.Table{e.PassTable()}
+	}
+	if e.Declined != nil {
+		if _, err := fmt.Fprintf(w, "%s\ndeclined: %s\n", safe.Text(title), safe.Text(*e.Declined)); err != nil {
+			return err
+		}
+	}
+	for i, t := range all {
+		if i > 0 || e.Declined != nil {
+			if _, err := fmt.Fprintln(w); err != nil {
+				return err
+			}
+		}
+		if err := t.Write(w, "table", style); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Tables returns e as tables, all but the passes.
 func (e *Explanation) Tables(title string, notes []string) []*table.Table {

@@ -107,6 +107,18 @@ func parseNumber(s string) (float64, error) {
 	return n, nil
 }
 
+// ParseBytes reads a number of bytes as conditions on mem do, from 1 byte to 1 EiB, such as 8GiB.
+func ParseBytes(text string) (int64, error) {
+	n, err := parseNumber(strings.TrimSpace(text))
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a size: write one such as 8GiB or 500MiB", text)
+	}
+	if n < 1 || n > 1<<60 {
+		return 0, fmt.Errorf("%q must be from 1 byte to 1 EiB", text)
+	}
+	return int64(n), nil
+}
+
 // String writes c as ParseCondition reads it.
 func (c Condition) String() string {
 	if c.word != "" {

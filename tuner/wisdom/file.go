@@ -15,6 +15,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"rnnbench/internal/exit"
 	"rnnbench/internal/tomlfile"
 	"rnnbench/record"
 	"rnnbench/record/files"
@@ -37,6 +38,17 @@ func Path(flag string) (string, error) {
 		return "", fmt.Errorf("wisdom: no default folder: name a file with --wisdom or RNNBENCH_WISDOM: %w", err)
 	}
 	return filepath.Join(dir, "rnnbench", File), nil
+}
+
+// Missing returns an error if a flag names a file that does not exist, for commands that only read it.
+func Missing(flag string) error {
+	if flag == "" {
+		return nil
+	}
+	if _, err := os.Stat(flag); err == nil {
+		return nil
+	}
+	return exit.Misuse(fmt.Errorf("--wisdom: file %s does not exist", flag), "create it with rnnbench tune --wisdom FILE, or omit --wisdom to use the default file")
 }
 
 // entry is an Entry in the form of the file. In the file the axes stand between place and finding, each

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/allreduce"
 	"rnnbench/device/worker"
-	"rnnbench/tuner/config"
+	"rnnbench/internal/exit"
 )
 
 // replicas are worker processes that train together.
@@ -23,10 +23,10 @@ type replicas struct {
 
 // openReplicas starts n workers that train together. On a CPU they divide the processors; on GPUs
 // each has its own, beginning with the GPU that name says.
-func (s *settings) openReplicas(c config.Config, name string, n int) (*replicas, error) {
+func (o Options) openReplicas(name string, n int) (*replicas, error) {
 	path, err := allreduce.Create("", n)
 	if err != nil {
-		return nil, usage(fmt.Errorf("--replicas: %w", err), "")
+		return nil, exit.Misuse(fmt.Errorf("--replicas: %w", err), "")
 	}
 	defer os.Remove(path) // by then all have it open, or none will
 	r := &replicas{devices: make([]device.Device, n), started: make([]*exec.Cmd, n)}
@@ -34,7 +34,7 @@ func (s *settings) openReplicas(c config.Config, name string, n int) (*replicas,
 	var all sync.WaitGroup
 	for rank := range n { // all at once: GPUs wait for each other as they open
 		all.Go(func() {
-			of, program, args, err := s.replica(c, name, rank, n)
+			of, program, args, err := o.replica(name, rank, n)
 			if err != nil {
 				errs[rank] = err
 				return
@@ -44,10 +44,10 @@ func (s *settings) openReplicas(c config.Config, name string, n int) (*replicas,
 				Command: func() *exec.Cmd {
 					r.started[rank] = exec.Command(program, args...)
 					return r.started[rank]
-				}, Device: of, Timeout: workerTimeout(c.Measure),
+				}, Device: of, Timeout: workerTimeout(o.Config.Measure),
 			})
 			if err != nil {
-				errs[rank] = &failure{exitNoDevice, fmt.Errorf("replica %d of %d: %w", rank+1, n, err), "set --replicas to the number of devices"}
+				errs[rank] = exit.With(exit.NoDevice, fmt.Errorf("replica %d of %d: %w", rank+1, n, err), "set --replicas to the number of devices")
 				return
 			}
 			r.devices[rank] = d
@@ -75,28 +75,28 @@ func firstCause(errs []error) (first error) {
 }
 
 // replica returns the device, the program and the arguments of worker rank of n.
-func (s *settings) replica(c config.Config, name string, rank, n int) (of, program string, args []string, err error) {
-	if isGPU(name) {
+func (o Options) replica(name string, rank, n int) (of, program string, args []string, err error) {
+	if IsGPU(name) {
 		first := 0
 		if _, number, ok := strings.Cut(name, ":"); ok {
 			if first, err = strconv.Atoi(number); err != nil {
 				return "", "", nil, unknownDevice(name)
 			}
 		}
-		if program, err = findWorker(); err != nil {
-			return "", "", nil, &failure{exitNoDevice, err, "build it with make cuda, or use --device cpu"}
+		if program, err = FindWorker(); err != nil {
+			return "", "", nil, exit.With(exit.NoDevice, err, "build it with make cuda, or use --device cpu")
 		}
 		return fmt.Sprintf("cuda:%d", first+rank), program, nil, nil
 	}
 	if program, err = os.Executable(); err != nil {
-		return "", "", nil, &failure{exitNoDevice, err, ""}
+		return "", "", nil, exit.With(exit.NoDevice, err, "")
 	}
-	args = []string{workerVerb}
-	if all := c.Measure.Threads; all > 0 {
+	args = []string{WorkerVerb}
+	if all := o.Config.Measure.Threads; all > 0 {
 		args = append(args, "--threads", strconv.Itoa(max(1, all/n)))
 	}
-	if s.simd != "" {
-		args = append(args, "--simd", s.simd)
+	if o.SIMD != "" {
+		args = append(args, "--simd", o.SIMD)
 	}
 	return "cpu", program, args, nil
 }

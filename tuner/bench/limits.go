@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"encoding/json"
@@ -29,12 +29,12 @@ func placeOf(env record.Environment) string {
 
 // savedPath returns a file with what was measured of this processor with this number of threads,
 // instruction set, affinity and quota; "": the user has no cache folder, or it is a GPU.
-func (b *bench) savedPath(ending string) string {
-	dir := machinesFolder()
-	if dir == "" || b.info.Name != "cpu" {
+func (b *Hardware) savedPath(ending string) string {
+	dir := MachinesFolder()
+	if dir == "" || b.Info.Name != "cpu" {
 		return ""
 	}
-	return filepath.Join(dir, b.info.Key+"-"+b.info.Libraries["simd"]+"-"+b.place+ending)
+	return filepath.Join(dir, b.Info.Key+"-"+b.Info.Libraries["simd"]+"-"+b.place+ending)
 }
 
 // save writes a file of savedPath. Failing to save is not an error.
@@ -46,7 +46,7 @@ func save(path string, text []byte) {
 
 // recallLimits raises the limits to the best that were ever measured of this processor, and saves
 // them: other programs only slow a measurement down. It notes what is far slower now.
-func recallLimits(b *bench) {
+func (b *Hardware) recallLimits() {
 	path := b.savedPath(".limits.json")
 	if path == "" {
 		return
@@ -60,19 +60,19 @@ func recallLimits(b *bench) {
 		if *is < was/2 {
 			slower = append(slower, fmt.Sprintf("%s %s, %s before", name, quantity.SI(*is, unit), quantity.SI(was, unit)))
 		}
-		raise(&b.limits, name, is, was)
+		raise(&b.Limits, name, is, was)
 	}
-	recall(device.LimitFLOPS, &b.limits.FLOPS, before.FLOPS, "FLOP/s")
-	recall(device.LimitCopy, &b.limits.Copy, before.Copy, "B/s")
-	for i := range b.limits.More {
+	recall(device.LimitFLOPS, &b.Limits.FLOPS, before.FLOPS, "FLOP/s")
+	recall(device.LimitCopy, &b.Limits.Copy, before.Copy, "B/s")
+	for i := range b.Limits.More {
 		for _, r := range before.More {
-			if now := &b.limits.More[i]; now.Name == r.Name && now.Unit == "FLOP/s" {
+			if now := &b.Limits.More[i]; now.Name == r.Name && now.Unit == "FLOP/s" {
 				recall(r.Name, &now.Value, r.Value, r.Unit)
 			}
 		}
 	}
 	b.slowed = strings.Join(slower, "; ")
-	if text, err := json.Marshal(sureOf(b.limits)); err == nil {
+	if text, err := json.Marshal(sureOf(b.Limits)); err == nil {
 		save(path, text)
 	}
 }
@@ -99,20 +99,54 @@ func sureOf(l device.Limits) device.Limits {
 	return l
 }
 
-// disturbed warns of limits that are unsure, and of those that were far higher before.
-func disturbed(b *bench) []record.Advice {
+// Disturbed warns of limits that are unsure, and of those that were far higher before.
+func (b *Hardware) Disturbed() []record.Advice {
 	const remedy = "stop other programs, and measure again"
 	var list []record.Advice
-	if len(b.limits.Unsure) > 0 {
+	if len(b.Limits.Unsure) > 0 {
 		list = append(list, record.Advice{Remedy: remedy,
-			What: fmt.Sprintf("other programs or a quota disturbed the measurement of the machine's limits (%s): records are not compared with them", strings.Join(b.limits.Unsure, ", "))})
+			What: fmt.Sprintf("other programs or a quota disturbed the measurement of the machine's limits (%s): records are not compared with them", strings.Join(b.Limits.Unsure, ", "))})
 	}
-	if b.machine != nil && len(b.machine.Unsure) > 0 {
+	if b.Machine != nil && len(b.Machine.Unsure) > 0 {
 		list = append(list, record.Advice{Remedy: remedy,
-			What: fmt.Sprintf("other programs or a quota disturbed the measurement of the machine's memories and peaks (%s)", strings.Join(b.machine.Unsure, ", "))})
+			What: fmt.Sprintf("other programs or a quota disturbed the measurement of the machine's memories and peaks (%s)", strings.Join(b.Machine.Unsure, ", "))})
 	}
 	if b.slowed != "" {
 		list = append(list, record.Advice{Remedy: remedy, What: "the machine is slower than before: " + b.slowed})
 	}
 	return list
+}
+
+// AtLeast raises the peaks to those of an earlier run, if they were higher: the machine may have been busy
+// in either measurement.
+func (b *Hardware) AtLeast(before *record.Manifest) {
+	if before == nil {
+		return
+	}
+	was := before.Devices[0]
+	raise(&b.Limits, device.LimitFLOPS, &b.Limits.FLOPS, was.PeakRate())
+	rates := was.ProductRates()
+	for i := range b.Limits.More {
+		r := &b.Limits.More[i]
+		if precision, ok := strings.CutSuffix(r.Name, " products"); ok {
+			raise(&b.Limits, r.Name, &r.Value, rates[precision])
+		}
+	}
+}
+
+// TakeLimits takes the peaks of an earlier run instead of measuring them, so that all records of a run are
+// compared to the same ones. It returns false if that run has none.
+func (b *Hardware) TakeLimits(before *record.Manifest) bool {
+	was := before.Devices[0]
+	if was.Peak == nil {
+		return false
+	}
+	b.Limits.FLOPS, b.Limits.Unsure = *was.Peak, was.Unsure
+	for precision, rate := range was.ProductRates() {
+		b.Limits.More = append(b.Limits.More, device.Rate{Name: precision + " products", Value: rate, Unit: "FLOP/s"})
+	}
+	if was.Bandwidth != nil {
+		b.Limits.Copy = *was.Bandwidth
+	}
+	return true
 }

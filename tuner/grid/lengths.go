@@ -1,4 +1,4 @@
-package main
+package grid
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"rnnbench/rnn"
 )
 
-// readLengths returns the value of --lengths as one word. The lengths of a file become a list.
-func readLengths(text string) (string, error) {
+// ReadLengths returns the value of --lengths as one word. The lengths of a file become a list.
+func ReadLengths(text string) (string, error) {
 	l, wrong := rnn.ParseLengths(text)
 	if wrong == nil {
 		return l.String(), nil

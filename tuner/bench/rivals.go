@@ -1,51 +1,29 @@
-package main
+package bench
 
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"rnnbench/impl"
+	"rnnbench/internal/exit"
 	"rnnbench/record"
 	"rnnbench/rival"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
+	"rnnbench/tuner/auto"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
 
-// rivalFlag adds --rival, which makes other programs techniques.
-func (s *settings) rivalFlag(cmd *cobra.Command) {
-	addGroup(cmd, "Techniques", func(f *pflag.FlagSet) {
-		f.StringArrayVar(&s.rivals, "rival", nil, "read [[rival]] tables from a TOML `FILE`: programs to run as techniques (see docs/rivals.md); repeatable")
-	})
-	_ = cmd.MarkFlagFilename("rival", "toml") // the flag is there
-	s.guests = true
-}
-
-// rivalLayers reads the files of --rival.
-func (s *settings) rivalLayers() ([]config.Layer, error) {
-	var layers []config.Layer
-	for _, file := range s.rivals {
-		l, err := config.ReadRivals(file)
-		if err != nil {
-			return nil, err
-		}
-		layers = append(layers, l)
-	}
-	return layers, nil
-}
-
 // choosing reports whether a command wants the configured rival r: the grid names it, or names
 // no technique, or says all. named reports that the grid names it.
-func (s *settings) choosing(c config.Config, r config.Rival) (wanted, named bool) {
+func choosing(c config.Config, r config.Rival) (wanted, named bool) {
 	all := len(c.Grid.Impl) == 0
 	for _, word := range c.Grid.Impl {
 		spec, err := grid.ParseSpec(word, nil)
@@ -56,37 +34,38 @@ func (s *settings) choosing(c config.Config, r config.Rival) (wanted, named bool
 	return (named || all) && !skipped, named
 }
 
-// openRivals starts the wanted rivals on the device of b. It returns an error if a rival that the
+// openRivals starts the wanted rivals on the device. It returns an error if a rival that the
 // user named does not start, and only warns about the others.
-func openRivals(p *program, s *settings, c config.Config, b *bench) error {
-	if !s.guests {
+func (b *Bench) openRivals(from Options) error {
+	c := from.Config
+	if !from.Rivals {
 		return nil
 	}
 	for _, r := range c.Rivals {
-		if name := r.Name; impl.Lookup(name) != nil || name == autoName || name == referenceName || name == "all" {
-			return usage(fmt.Errorf("rival %s has the name of a technique: give it another name", name), "rnnbench list techniques")
+		if name := r.Name; impl.Lookup(name) != nil || name == auto.Name || name == Reference || name == "all" {
+			return exit.Misuse(fmt.Errorf("rival %s has the name of a technique: give it another name", name), "rnnbench list techniques")
 		}
-		wanted, named := s.choosing(c, r)
+		wanted, named := choosing(c, r)
 		if !wanted {
 			continue
 		}
 		o := rival.Options{
-			Name: r.Name, Command: r.Command, Devices: r.Devices, Vary: r.Vary, On: b.info, Timeout: max(time.Minute, 2*c.Measure.PointTimeout),
+			Name: r.Name, Command: r.Command, Devices: r.Devices, Vary: r.Vary, On: b.Info, Timeout: max(time.Minute, 2*c.Measure.PointTimeout),
 		}
 		started, err := rival.Open(o)
 		switch {
 		case err != nil && named && missingFile(r.Command) != "":
-			return usage(err, "the command of the [[rival]] names "+missingFile(r.Command)+", which does not exist")
+			return exit.Misuse(err, "the command of the [[rival]] names "+missingFile(r.Command)+", which does not exist")
 		case named && errors.Is(err, rival.ErrAnswer) && !turned(c, r.Name):
-			p.warn("all points of rival %s fail: %v", r.Name, err)
-			b.rivals = append(b.rivals, rival.Failing(o, err))
+			b.tell.Warn("all points of rival %s fail: %v", r.Name, err)
+			b.Rivals = append(b.Rivals, rival.Failing(o, err))
 		case err != nil && named:
-			return &failure{exitNoDevice, err, "check the command of the [[rival]], or omit " + r.Name + " from --impl"}
+			return exit.With(exit.NoDevice, err, "check the command of the [[rival]], or omit "+r.Name+" from --impl")
 		case err != nil:
-			p.warn("rival %s is left out: %v", r.Name, err)
+			b.tell.Warn("rival %s is left out: %v", r.Name, err)
 		default:
-			b.rivals = append(b.rivals, started)
-			tellUnoffered(p, started)
+			b.Rivals = append(b.Rivals, started)
+			b.tellUnoffered(started)
 		}
 	}
 	return nil
@@ -98,7 +77,7 @@ func missingFile(command []string) string {
 		return command[0]
 	}
 	for _, a := range command[1:] {
-		if filepath.Ext(a) != "" && !strings.HasPrefix(a, "-") && !strings.ContainsAny(a, " =") && !exists(a) {
+		if filepath.Ext(a) != "" && !strings.HasPrefix(a, "-") && !strings.ContainsAny(a, " =") && !there(a) {
 			return a
 		}
 	}
@@ -115,33 +94,33 @@ func turned(c config.Config, name string) bool {
 
 // tellUnoffered warns about a name in vary that is probably a misspelled knob. It only logs the
 // other names, which may be knobs on another device.
-func tellUnoffered(p *program, r *rival.Rival) {
+func (b *Bench) tellUnoffered(r *rival.Rival) {
 	var offered []string
 	for _, k := range r.Knobs(rnn.Problem{}) {
 		offered = append(offered, k.Name)
 	}
 	for _, name := range r.Unoffered() {
 		if near := grid.Nearest(name, offered); near != "" {
-			p.warn("vary of rival %s names %q, which is not one of its knobs: did you mean %s?", r.Name(), name, near)
+			b.tell.Warn("vary of rival %s names %q, which is not one of its knobs: did you mean %s?", r.Name(), name, near)
 			continue
 		}
-		p.log.Debug("rival does not offer a knob on this device", "rival", r.Name(), "knob", name, "offers", strings.Join(offered, ", "))
+		b.tell.Logger().Debug("rival does not offer a knob on this device", "rival", r.Name(), "knob", name, "offers", strings.Join(offered, ", "))
 	}
 }
 
 // techniques lists this program's techniques and the rivals.
-func (b *bench) techniques() []rnn.Technique {
+func (b *Bench) Techniques() []rnn.Technique {
 	list := impl.All()
-	for _, r := range b.rivals {
+	for _, r := range b.Rivals {
 		list = append(list, r)
 	}
 	return list
 }
 
-// guests are the rivals that have started.
-type guests []*rival.Rival
+// Guests are the rivals that have started.
+type Guests []*rival.Rival
 
-func (g guests) names() []string {
+func (g Guests) names() []string {
 	var names []string
 	for _, r := range g {
 		names = append(names, r.Name())
@@ -150,9 +129,9 @@ func (g guests) names() []string {
 }
 
 // Close ends the rivals, then the device.
-func (b *bench) Close() error {
+func (b *Bench) Close() error {
 	var err error
-	for _, r := range b.rivals {
+	for _, r := range b.Rivals {
 		err = errors.Join(err, r.Close())
 	}
 	return errors.Join(err, b.Device.Close())
@@ -160,7 +139,7 @@ func (b *bench) Close() error {
 
 // note adds each rival to a manifest's facts, with its version and the knobs that experiments
 // vary: "rival pytorch" is "2.11.0 graph=0,1".
-func (g guests) note(facts map[string]string) {
+func (g Guests) note(facts map[string]string) {
 	for _, r := range g {
 		if !r.Runs() {
 			continue
@@ -173,14 +152,19 @@ func (g guests) note(facts map[string]string) {
 	}
 }
 
-// outdate reports whether r was measured with another version of its rival.
-func (g guests) outdate(r *record.Record) bool {
+// Outdate reports whether r was measured with another version of its rival.
+func (g Guests) Outdate(r *record.Record) bool {
 	return r.Rival != nil && !slices.ContainsFunc(g, func(x *rival.Rival) bool {
 		return x.Name() == r.Rival.Name && x.Version() == r.Rival.Version
 	})
 }
 
-// isRival reports whether a configuration has a rival of that name.
-func isRival(c config.Config, name string) bool {
+// IsRival reports whether a configuration has a rival of that name.
+func IsRival(c config.Config, name string) bool {
 	return slices.ContainsFunc(c.Rivals, func(r config.Rival) bool { return r.Name == name })
+}
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

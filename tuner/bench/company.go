@@ -1,24 +1,20 @@
-package main
+package bench
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
 
+	"rnnbench/device"
 	"rnnbench/plots/quantity"
 	"rnnbench/record"
 )
 
-// systemRoot holds /proc and /sys, where Linux publishes its counters. Tests replace it.
-var systemRoot fs.FS = os.DirFS("/")
-
 // otherRuns warns of other runs of rnnbench on this machine's processors: both runs then measure times
 // that neither would have alone. Runs on GPUs may be on different ones.
-func otherRuns(b *bench) []record.Advice {
-	if record.OnGPU(b.info.Key) {
+func (b *Bench) otherRuns() []record.Advice {
+	if record.OnGPU(b.Info.Key) {
 		return nil
 	}
-	runs := b.around.Runs()
+	runs := b.Around.Runs()
 	if len(runs) == 0 {
 		return nil
 	}
@@ -31,10 +27,10 @@ func otherRuns(b *bench) []record.Advice {
 
 // company warns of what took processors since the device was opened, as far as the counters tell. The
 // manifest then says how much other programs used.
-func company(b *bench) []record.Advice {
-	d := b.around.Since(b.opened, record.OnGPU(b.info.Key))
+func (b *Bench) company() []record.Advice {
+	d := b.Around.Since(b.opened, record.OnGPU(b.Info.Key))
 	var list []record.Advice
-	if used := usedByOthers(b, d); used != "" {
+	if used := b.usedByOthers(d); used != "" {
 		if b.others == "" {
 			b.others = used
 		}
@@ -49,9 +45,30 @@ func company(b *bench) []record.Advice {
 }
 
 // usedByOthers says how much of the processors other programs used during d; "": not much, or unknown.
-func usedByOthers(b *bench, d *record.Disturbance) string {
-	if !d.Crowded(record.OnGPU(b.info.Key)) {
+func (b *Bench) usedByOthers(d *record.Disturbance) string {
+	if !d.Crowded(record.OnGPU(b.Info.Key)) {
 		return ""
 	}
 	return fmt.Sprintf("%.1f of %s", *d.Others, quantity.Plural(d.Processors, "processor"))
+}
+
+// warnOfOthers warns if other programs use the device. The device then serves them in turns, so
+// each run may take twice as long without a sign of it: the clock and the spread stay as they are.
+// It must be called before rivals start, since they are programs too.
+func (b *Bench) warnOfOthers() {
+	i, ok := b.Device.(device.Inspector)
+	if !ok {
+		return
+	}
+	findings, err := i.Inspect()
+	if err != nil {
+		b.tell.Logger().Debug("the device's state is unknown", "error", err)
+		return
+	}
+	for _, f := range findings {
+		if f.Name == device.OtherPrograms && f.Remedy != "" {
+			b.others = f.Value
+			b.tell.Warn("other programs use %s (%s): %s, because runs take turns with theirs", b.Info.Name, f.Value, f.Remedy)
+		}
+	}
 }

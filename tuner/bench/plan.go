@@ -1,0 +1,124 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"rnnbench/record"
+	"rnnbench/rnn"
+	"rnnbench/rnn/oracle"
+	"rnnbench/tuner"
+	"rnnbench/tuner/config"
+	"rnnbench/tuner/grid"
+	"rnnbench/tuner/plan"
+)
+
+// Plan makes the plan of a grid, and checks its calls and knobs before anything is measured.
+func (b *Bench) Plan(c config.Config) (plan.Plan, error) {
+	defer b.tell.Busy("laying out the grid")()
+	q, err := plan.New(c.Grid, plan.Target{Device: b.Info, Vocabulary: b.Vocabulary(), Decide: b.Decide})
+	if err == nil {
+		err = tuner.CheckCalls(q.Tasks(), c.Measure)
+	}
+	if err != nil {
+		return q, err
+	}
+	techniques := b.Techniques()
+	return q, q.Each(func(at record.Point, specs []grid.Spec) error {
+		for _, s := range specs {
+			if err := tuner.CheckKnobs(b.Device, techniques, at, s); err != nil {
+				return fmt.Errorf("%v: %w", at, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Choose replaces auto at each point of a plan by its choice, and tells the choices.
+func (b *Bench) Choose(q plan.Plan) (plan.Plan, error) {
+	defer b.tell.Busy("choosing techniques")()
+	decided, err := q.Decided(b.Decide)
+	if err == nil {
+		b.TellChoices(decided.Specs())
+	}
+	return decided, err
+}
+
+// Patience limits how long a sweep estimates before it begins. Tests shorten it.
+var Patience = 500 * time.Millisecond
+
+// Estimator returns an estimator of measuring time. It leaves out energy that cannot be counted.
+func (b *Bench) Estimator(m config.Measure) *plan.Estimator {
+	m.Energy = m.Energy && tuner.NeedsMeter(b.Device) == nil
+	others := b.usedByOthers(b.Around.Between(b.opened, b.Around.Read()))
+	return &plan.Estimator{Device: b.Info, Limits: b.Limits, Free: b.Free(), Measure: m, Others: others, LayOut: b.LayOut}
+}
+
+// Forecast estimates the time and memory of q, for as long as Patience allows.
+func (b *Bench) Forecast(ctx context.Context, q plan.Plan, m config.Measure) (*plan.Forecast, error) {
+	defer b.tell.Busy("estimating time and memory")()
+	return b.Estimator(m).Forecast(ctx, q, Patience, func(int) {})
+}
+
+// Sweep returns a sweep on the device with settings m.
+func (b *Bench) Sweep(m config.Measure) tuner.Sweep {
+	return tuner.Sweep{
+		Device: b.Device, Techniques: b.Techniques(), Settings: m, Limits: b.Limits, Machine: b.FloorMachine(), MaxMemory: b.MaxMemory, Around: b.Around,
+	}
+}
+
+// Reference stands for the float64 reference where techniques are named.
+const Reference = "reference"
+
+// OnePoint lays out a request's point with each of its techniques. A second point is an error.
+func (b *Bench) OnePoint(r grid.Request, v grid.Vocabulary) ([]*tuner.Layout, error) {
+	g, err := grid.New(r, v)
+	if err != nil {
+		return nil, err
+	}
+	points, err := g.Points()
+	if err != nil {
+		return nil, err
+	}
+	if len(points) > 1 {
+		return nil, fmt.Errorf("the flags name %d points, such as %v and %v: name one, as in --point H=512,B=32,T=50", len(points), points[0], points[1])
+	}
+	var list []*tuner.Layout
+	for _, s := range g.Specs() {
+		if s.Name == Reference {
+			problem, err := tuner.Problem(points[0])
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, &tuner.Layout{Point: points[0], Spec: s, Problem: problem})
+			continue
+		}
+		l, err := b.LayOut(points[0], s)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+// Answer runs a layout once and returns its outputs and gradients.
+func (b *Bench) Answer(l *tuner.Layout, data *rnn.Data) (answer []oracle.Tensor, err error) {
+	prog, err := b.Device.Compile(l.Schedule, l.DeviceKnobs)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, prog.Close()) }()
+	if err := l.Plan.Write(prog, data); err != nil {
+		return nil, err
+	}
+	if err := prog.Prepare(); err != nil {
+		return nil, err
+	}
+	if _, err := prog.Run(1); err != nil {
+		return nil, err
+	}
+	return oracle.Read(l.Plan, prog)
+}
