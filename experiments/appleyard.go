@@ -18,7 +18,7 @@ var appleyardTable1 = Experiment{
 	Unlike: medianOfRuns,
 	Parts: func(s Size, on Target) []Part {
 		p := lstm4()
-		specs := on.beside(ladderSpecs(p.Layers), append(besideLadder(p.Layers, yardsticks(s)), libraryLadder(p.Layers)...)...)
+		specs := on.withGPU(ladderSpecs(p.Layers), append(graphAndForms(p.Layers, yardsticks(s)), libraryLadder(p.Layers)...)...)
 		if s == Quick {
 			p.Steps = 20
 			return []Part{{[]record.Point{p}, specs}}
@@ -65,7 +65,7 @@ func reportLadder(rep *Report, recs []record.Record, p record.Point, on Target) 
 	t := ladderTable(p)
 	cells := float64(p.Layers * p.Steps)
 	if on.GPU {
-		for _, s := range besideLadder(p.Layers, yardsticks(Full)) {
+		for _, s := range graphAndForms(p.Layers, yardsticks(Full)) {
 			if slices.Contains(labels(at(recs, p)), s.Label) {
 				rungs = append(rungs, rung{label: s.Label})
 			}

@@ -32,8 +32,8 @@ var appleyardFig1 = Experiment{
 		one := p // 1 → 4 layers doubles throughput in some cases
 		one.Layers = 1
 		last := ladderSpecs(1)[len(ladderSpecs(1))-1]
-		return append(onChip(product(p, hidden, batch), on.beside(ladderSpecs(4), slices.Concat(besideLadder(4, gridForms(s)), withoutLaunches(4))...)),
-			Part{product(one, hidden, batch), on.beside([]grid.Spec{last}, graphed(asGraph, last))})
+		return append(onChip(product(p, hidden, batch), on.withGPU(ladderSpecs(4), slices.Concat(graphAndForms(4, gridForms(s)), withoutLaunches(4))...)),
+			Part{product(one, hidden, batch), on.withGPU([]grid.Spec{last}, graphed(asGraph, last))})
 	},
 	Report: func(recs []record.Record, on Target) (*Report, error) {
 		four, one := layers(recs, 4), layers(recs, 1)

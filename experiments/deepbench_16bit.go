@@ -6,8 +6,8 @@ import (
 
 var deepbench16bit = Experiment{
 	ID: "deepbench-16bit", Title: "DeepBench's recurrent layers in bf16 and fp16: auto against the fastest technique and against rivals",
-	Source: "DeepBench, code/kernels/rnn_problems.h: training, inference on a server and on a phone",
-	Guests: true,
+	Source:      "DeepBench, code/kernels/rnn_problems.h: training, inference on a server and on a phone",
+	TakesRivals: true,
 	Parts: func(s Size, on Target) []Part {
 		var all []record.Point
 		for _, precision := range []string{"bf16", "fp16"} {

@@ -49,7 +49,7 @@ var diamosFig4 = Experiment{
 			pts = append(pts, q)
 		}
 		// Weights are arranged in each pass: that is what a start costs.
-		return []Part{{pts, on.beside([]grid.Spec{persistentSpec("persistent", 1), gemmSpec("cudnnstyle", 1)}, vendors()...)}}
+		return []Part{{pts, on.withGPU([]grid.Spec{persistentSpec("persistent", 1), gemmSpec("cudnnstyle", 1)}, vendors()...)}}
 	},
 	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep := &Report{}

@@ -81,8 +81,8 @@ func memoryParts(s Size, on Target) []Part {
 	}
 	products := gemmSpec("cudnnstyle", 2)
 	return []Part{
-		{pair, on.beside(append(persistentSpecs(), products), vendors()[0])},
-		{deep, on.beside(persistentSpecs(), vendors()[0])},
+		{pair, on.withGPU(append(persistentSpecs(), products), vendors()[0])},
+		{deep, on.withGPU(persistentSpecs(), vendors()[0])},
 	}
 }
 

@@ -69,7 +69,7 @@ var diamosBarrier = Experiment{
 			pts = append(pts, q)
 		}
 		operation := spec(operationStep, "persistent", knob.Params{"transposed": 2, "inputbatch": 1})
-		specs := on.beside([]grid.Spec{persistentSpec(barrierStep, 2), operation, gemmSpec(productStep, 2)},
+		specs := on.withGPU([]grid.Spec{persistentSpec(barrierStep, 2), operation, gemmSpec(productStep, 2)},
 			graphed(operationGraph, operation), graphed(productGraph, gemmSpec("", 2)))
 		parts := []Part{{pts, specs}}
 		if s == Full {

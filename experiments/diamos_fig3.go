@@ -54,9 +54,9 @@ var diamosFig3 = Experiment{
 		gpu := append([]grid.Spec{tensorSpec(2), library, graphed("cudnnstyle, cuBLAS, graph", library), graphed("cudnnstyle, graph", gemmSpec("", 2))}, yardsticks(s)...)
 		wide := []grid.Spec{gemmSpec(largeLayer, 2)}
 		return []Part{
-			{product(p, []int{p.Hidden}, batch), on.beside(specs, gpu...)},
+			{product(p, []int{p.Hidden}, batch), on.withGPU(specs, gpu...)},
 			{product(p, []int{large(s)}, batch), wide},
-			{narrowed(product(p, []int{p.Hidden}, batch)), on.beside(specs, gpu...)},
+			{narrowed(product(p, []int{p.Hidden}, batch)), on.withGPU(specs, gpu...)},
 			{narrowed(product(p, []int{large(s)}, batch)), wide},
 		}
 	},

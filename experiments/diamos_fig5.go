@@ -55,7 +55,7 @@ var diamosFig5 = Experiment{
 			list = append(list, fig5Point(size, b))
 		}
 		specs := []grid.Spec{persistentSpec("persistent", 1), gemmSpec("cudnnstyle", 1)}
-		return []Part{{list, on.beside(specs, byLibrary("cudnnstyle, cuBLAS", gemmSpec("", 1)))}}
+		return []Part{{list, on.withGPU(specs, byLibrary("cudnnstyle, cuBLAS", gemmSpec("", 1)))}}
 	},
 	Trainings: fig5Replicas,
 	Report: func(recs []record.Record, on Target) (*Report, error) {

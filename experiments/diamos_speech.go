@@ -68,7 +68,7 @@ var diamosSpeech = Experiment{
 		}
 		ladder := ladder(1)
 		specs := []grid.Spec{spec("naive", "naive", nil), spec("cudnnstyle", "cudnnstyle", ladder[len(ladder)-2].knobs)}
-		return []Part{{list, on.beside(append(specs, persistentSpecs()...), append([]grid.Spec{graphed("cudnnstyle, graph", specs[1])}, gridForms(size)...)...)}}
+		return []Part{{list, on.withGPU(append(specs, persistentSpecs()...), append([]grid.Spec{graphed("cudnnstyle, graph", specs[1])}, gridForms(size)...)...)}}
 	},
 	Report: func(recs []record.Record, on Target) (*Report, error) {
 		rep := &Report{}

@@ -12,8 +12,8 @@ import (
 // A duel holds how many times as fast rnnbench is as a rival, at several points.
 type duel []estimate
 
-// beside adds a point; what is missing adds nothing.
-func (d *duel) beside(rival, own *record.Record) {
+// add adds a point; what is missing adds nothing.
+func (d *duel) add(rival, own *record.Record) {
 	if e := timesAsFast(rival, own); e.known() {
 		*d = append(*d, e)
 	}

@@ -68,10 +68,10 @@ var energyExperiment = Experiment{
 		layer := []grid.Spec{gemmSpec(perStep, 2), spec(onChip0, "persistent", nil)}
 		linear, lstm := energySequences(s)
 		return []Part{
-			{[]record.Point{stack}, on.beside(ends, sincePaper(stack.Layers)...)},
-			{[]record.Point{energyLayer(s, on)}, on.beside(layer, append(vendors(), graphed(onChip1, layer[1]))...)},
+			{[]record.Point{stack}, on.withGPU(ends, sincePaper(stack.Layers)...)},
+			{[]record.Point{energyLayer(s, on)}, on.withGPU(layer, append(vendors(), graphed(onChip1, layer[1]))...)},
 			scanParts([]record.Point{linear}, on)[0],
-			{[]record.Point{lstm}, on.beside([]grid.Spec{stepByStep(lstmBest)}, sameForms()...)},
+			{[]record.Point{lstm}, on.withGPU([]grid.Spec{stepByStep(lstmBest)}, sameForms()...)},
 		}
 	},
 	Report: reportEnergy,

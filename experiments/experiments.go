@@ -56,8 +56,8 @@ type Experiment struct {
 	// does not.
 	Rivals string
 
-	// Guests says that rivals are measured as well, if the user names some.
-	Guests bool
+	// TakesRivals says that rivals are measured as well, if the user names some.
+	TakesRivals bool
 
 	// Host says that it measures the threads of a processor, so it needs one.
 	Host bool
@@ -246,8 +246,8 @@ func (t Target) say(cpu, gpu string) string {
 	return cpu
 }
 
-// beside returns specs and, on a GPU, the others as well.
-func (t Target) beside(specs []grid.Spec, gpu ...grid.Spec) []grid.Spec {
+// withGPU returns specs and, on a GPU, the others as well.
+func (t Target) withGPU(specs []grid.Spec, gpu ...grid.Spec) []grid.Spec {
 	if !t.GPU {
 		return specs
 	}

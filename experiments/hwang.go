@@ -25,7 +25,7 @@ const (
 
 func hwangSpecs(on Target) []grid.Spec {
 	specs := []grid.Spec{spec(intra, "scc", knob.Params{"intra": 1}), spec(baseline, "scc", knob.Params{"intra": 0})}
-	return on.beside(specs, graphed(intra+", graph", specs[0]), graphed(baseline+", graph", specs[1]))
+	return on.withGPU(specs, graphed(intra+", graph", specs[0]), graphed(baseline+", graph", specs[1]))
 }
 
 // minibatches divides frames new steps among N sequences, the paper's streams. Each has h new steps

@@ -57,8 +57,8 @@ func ladderSpecs(layers int) []grid.Spec {
 // asGraph is the label of the last stage replayed as a graph.
 const asGraph = "6 as a graph"
 
-// besideLadder returns the last stage replayed as a graph, then forms of NVIDIA's library.
-func besideLadder(layers int, forms []grid.Spec) []grid.Spec {
+// graphAndForms returns the last stage replayed as a graph, then forms of NVIDIA's library.
+func graphAndForms(layers int, forms []grid.Spec) []grid.Spec {
 	return append(sincePaper(layers)[:1], forms...)
 }
 

@@ -77,7 +77,7 @@ var martinFig1 = Experiment{
 				lstm = append(lstm, martinPoint("lstm", 256, 1<<i))
 			}
 		}
-		serials := on.beside([]grid.Spec{stepByStep(lstmBest)}, lstmForms()...)
+		serials := on.withGPU([]grid.Spec{stepByStep(lstmBest)}, lstmForms()...)
 		// The LSTM, with which all lengths are compared, comes first, should time run out.
 		parts := append([]Part{{lstm, serials}, {serial, []grid.Spec{stepByStep(lsSerial)}}}, scanParts(scan, on)...)
 		parts = append(parts, sameLengths(s, on)...)

@@ -136,22 +136,22 @@ func reportProduction(recs []record.Record, on Target) (*Report, error) {
 		rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 	}
 	if on.GPU {
-		besideVendor(rep, recs)
+		addSpeedups(rep, recs)
 	}
 	productionFigures(rep, recs, on)
 	ragged(rep, recs, on)
 	return rep, nil
 }
 
-// besideVendor adds the speed-up of our fastest form over cuDNN's fastest, in fp32 and in 16 bits.
-func besideVendor(rep *Report, recs []record.Record) {
+// addSpeedups adds the speed-up of our fastest form over cuDNN's fastest, in fp32 and in 16 bits.
+func addSpeedups(rep *Report, recs []record.Record) {
 	theirs := vendorsOf(recs)
 	own := slices.DeleteFunc(labels(recs), quantity.Vendor)
 	for _, wide := range []bool{true, false} {
 		var d duel
 		for _, p := range points(recs) {
 			if here := func(q record.Point) bool { return q == p }; wide == (p.Precision == "fp32") {
-				d.beside(fastest(recs, theirs, here), fastest(recs, own, here))
+				d.add(fastest(recs, theirs, here), fastest(recs, own, here))
 			}
 		}
 		if len(d) == 0 {

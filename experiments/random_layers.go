@@ -82,7 +82,7 @@ func (d layerDraw) work(p record.Point) float64 {
 
 var randomLayers = Experiment{
 	ID: "random-layers", Title: "Layers drawn at random: auto against the fastest technique and against rivals", Source: "rnnbench; --seed draws the layers",
-	Guests: true,
+	TakesRivals: true,
 	Parts: func(s Size, on Target) []Part {
 		return byAuto(layerDrawOf(s, on).draw(on.Seed), on)
 	},

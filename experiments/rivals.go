@@ -157,7 +157,7 @@ func reportRivals(recs []record.Record, on Target) (*Report, error) {
 		return cmp.Or(cmp.Compare(a.Pass, b.Pass), cmp.Compare(a.Precision, b.Precision), cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Hidden, b.Hidden), cmp.Compare(a.Batch, b.Batch))
 	})
 	for _, r := range on.Rivals {
-		if t, ratios := besideRival(recs, all, names, r); len(t.Rows) > 0 {
+		if t, ratios := rivalTable(recs, all, names, r); len(t.Rows) > 0 {
 			rep.Tables = append(rep.Tables, t)
 			rep.rivalry(recs, on, names, r, ratios)
 		}
@@ -174,8 +174,8 @@ type rivalry struct {
 	ratios          duel
 }
 
-// besideRival returns the table of one rival, and its rivalries.
-func besideRival(recs []record.Record, all []record.Point, names []string, r Rival) (*table.Table, []*rivalry) {
+// rivalTable returns the table of one rival, and its rivalries.
+func rivalTable(recs []record.Record, all []record.Point, names []string, r Rival) (*table.Table, []*rivalry) {
 	t := &table.Table{Title: fmt.Sprintf("Time of one run: the fastest of rnnbench's techniques and of %s", r.Name), Columns: []table.Column{
 		{Name: "Pass", Key: "pass"}, {Name: "Precision", Key: "precision"}, {Name: "Cell", Key: "cell"},
 		{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true},

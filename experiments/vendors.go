@@ -112,7 +112,7 @@ func vendorFinding(recs []record.Record, label string) string {
 		if a == nil || b == nil {
 			continue
 		}
-		d.beside(b, a)
+		d.add(b, a)
 		for _, l := range vendorLabels() {
 			if find(recs, l, here) != nil {
 				forms[l] = true

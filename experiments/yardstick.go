@@ -68,7 +68,7 @@ var deepbench = Experiment{
 		winners(rep, recs)
 		rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 		if on.GPU {
-			besideVendor(rep, recs)
+			addSpeedups(rep, recs)
 		}
 		rep.add("deepbench", overNaive(fastestForms(recs), on, "DeepBench's layers: speed-up over naive"), nil)
 		if fig := overVendor(recs, on, "DeepBench's layers: the fastest technique over cuDNN's fastest form"); fig != nil {

@@ -249,7 +249,7 @@ func (p *panelPlotter) Plot(c draw.Canvas, _ *plot.Plot) {
 		for _, pt := range s.Points {
 			if at := (vg.Point{X: tx(pt.X) + shift[k], Y: ty(pt.Y)}); pt.drawable() && c.Contains(at) {
 				run, few = append(run, at), append(few, pt.Few)
-				say(&c, around(at), "%s · %s %s · %s%s", s.Label, p.chart.X.Title, p.chart.X.spell(pt.X, 0, 0), p.chart.Y.spell(pt.Y, pt.Lo, pt.Hi), pt.doubt())
+				say(&c, around(at), "%s · %s %s · %s%s", s.Label, p.chart.X.Title, p.chart.X.format(pt.X, 0, 0), p.chart.Y.format(pt.Y, pt.Lo, pt.Hi), pt.doubt())
 			} else {
 				flush()
 			}
@@ -262,7 +262,7 @@ func (p *panelPlotter) Plot(c draw.Canvas, _ *plot.Plot) {
 			at := vg.Point{X: tx(x), Y: c.Min.Y + 2 + stripRow*(vg.Length(i)+0.5)}
 			if c.ContainsX(at.X) {
 				cross(&c, at, p.look[l].color)
-				say(&c, around(at), "%s · %s %s · no result", l, p.chart.X.Title, p.chart.X.spell(x, 0, 0))
+				say(&c, around(at), "%s · %s %s · no result", l, p.chart.X.Title, p.chart.X.format(x, 0, 0))
 			}
 		}
 	}

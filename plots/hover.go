@@ -77,8 +77,8 @@ func around(p vg.Point) vg.Rectangle {
 	return vg.Rectangle{Min: vg.Point{X: p.X - reach, Y: p.Y - reach}, Max: vg.Point{X: p.X + reach, Y: p.Y + reach}}
 }
 
-// spell formats a value with its interval, if lo < hi.
-func (a Axis) spell(v, lo, hi float64) string {
+// format formats a value with its interval, if lo < hi.
+func (a Axis) format(v, lo, hi float64) string {
 	format := a.Spell
 	if format == nil {
 		format = quantity.Short

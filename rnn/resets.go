@@ -141,21 +141,21 @@ func keptPrior(p *Plan, stream, l int) schedule.View {
 	return m.All()
 }
 
-// An Anew holds what separate operations need to begin sequences anew. A fused cell does so itself.
-type Anew struct {
+// A Restart holds what separate operations need to begin sequences anew. A fused cell does so itself.
+type Restart struct {
 	plan   *Plan
 	before []*schedule.Matrix // B × H: the states before a step
 	after  []*schedule.Matrix // B × H: the gradients of the states after a step
 	keep   *schedule.Matrix   // B × H: ones and zeros
 }
 
-// NewAnew makes the matrices for one step; nil where no sequence begins anew.
-func NewAnew(p *Plan, name string) *Anew {
+// NewRestart makes the matrices for one step; nil where no sequence begins anew.
+func NewRestart(p *Plan, name string) *Restart {
 	r := resetsOf(p)
 	if r == nil {
 		return nil
 	}
-	a := &Anew{plan: p}
+	a := &Restart{plan: p}
 	for _, s := range p.Cell.States {
 		a.before = append(a.before, p.Matrix(fmt.Sprintf("%s before a step%s", s, name), p.Batch, p.Hidden))
 		if p.Pass == Train {
@@ -169,7 +169,7 @@ func NewAnew(p *Plan, name string) *Anew {
 }
 
 // Before appends the operations that form the states before step t of layer l, 0 where a sequence begins anew.
-func (a *Anew) Before(stream, l, t int) []schedule.View {
+func (a *Restart) Before(stream, l, t int) []schedule.View {
 	var views []schedule.View
 	for s, m := range a.before {
 		a.plan.Do(stream, schedule.Gather{Index: resetsOf(a.plan).priorRows(a.plan, t, 1), Table: a.plan.Layer[l].State[s].All(), Out: m.All()})
@@ -180,12 +180,12 @@ func (a *Anew) Before(stream, l, t int) []schedule.View {
 
 // Step has c, step t of layer l, read states that are already 0 where sequences begin anew. Its
 // recurrent product must be formed of these.
-func (a *Anew) Step(c *schedule.Cell, stream, l, t int) {
+func (a *Restart) Step(c *schedule.Cell, stream, l, t int) {
 	c.Prev, c.Keep = a.Before(stream, l, t), schedule.View{}
 }
 
 // Back does the same with the gradient of step t.
-func (a *Anew) Back(c *schedule.CellBackward, stream, l, t int) {
+func (a *Restart) Back(c *schedule.CellBackward, stream, l, t int) {
 	c.Prev = a.Before(stream, l, t)
 	a.plan.Do(stream, schedule.Gather{Index: c.KeepNext(), Table: resetsOf(a.plan).zeroAndOne(a.plan), Out: a.keep.All()})
 	next := make([]schedule.View, len(c.DNext))

@@ -51,7 +51,7 @@ func TestDefaultsOfLaunches(t *testing.T) {
 			if launched != of {
 				want += ":inputbatch=" + strconv.Itoa(n)
 			}
-			if got := tuner.Spell(impl.All(), nil, launched, "scan", map[string]int{"inputbatch": n}, p); got != want {
+			if got := tuner.FormatSpec(impl.All(), nil, launched, "scan", map[string]int{"inputbatch": n}, p); got != want {
 				t.Errorf("%s: %s, want %s", test.device, got, want)
 			}
 		}

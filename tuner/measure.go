@@ -47,7 +47,7 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 			reviewLast(s, c)
 		}
 		if c.record.Status == record.OK {
-			if s.summarize(c, stop); stop != stopBudget && c.sated(s.Settings.PointTimeout) {
+			if s.summarize(c, stop); stop != stopBudget && c.usedUp(s.Settings.PointTimeout) {
 				c.record.Stats.Stop = stopTimeout
 			}
 			c.record.Disturb(disturbance)
@@ -225,7 +225,7 @@ func (s *Sweep) fail(c *candidate, err error) {
 	case errors.Is(err, schedule.ErrUnsupported):
 		c.decline(record.Skipped, ReasonOf(err, record.ReasonResource), err.Error())
 	case c.record.Rival != nil:
-		c.failGuest(err)
+		c.failRival(err)
 	case lost(err):
 		s.lose(c, err)
 	case errors.Is(err, device.ErrHang):
@@ -278,7 +278,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 			if ctx.Err() != nil {
 				return interrupted(ctx, round)
 			}
-			if c := live[i]; c.record.Status == record.OK && !c.sated(s.Settings.PointTimeout) {
+			if c := live[i]; c.record.Status == record.OK && !c.usedUp(s.Settings.PointTimeout) {
 				s.watch(Event{Phase: Measuring, Point: c.record.Point, Label: c.Spec.Label, Round: round, Rounds: s.Settings.Rounds})
 				if !s.take(ctx, c, len(live) > 1, last) {
 					return interrupted(ctx, round)
@@ -288,7 +288,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 		done := round + 1
 		widest, known := 0.0, true
 		for _, c := range live {
-			if c.record.Status != record.OK || c.sated(s.Settings.PointTimeout) { // it will have no more samples
+			if c.record.Status != record.OK || c.usedUp(s.Settings.PointTimeout) { // it will have no more samples
 				continue
 			}
 			st, _ := record.Summarize(c.samples.Wall, 0)
@@ -297,7 +297,7 @@ func (s *Sweep) rounds(ctx context.Context, live []*candidate, rng *rand.Rand) s
 		}
 		widths = append(widths, widest)
 		switch {
-		case !slices.ContainsFunc(live, func(c *candidate) bool { return c.record.Status == record.OK && !c.sated(s.Settings.PointTimeout) }):
+		case !slices.ContainsFunc(live, func(c *candidate) bool { return c.record.Status == record.OK && !c.usedUp(s.Settings.PointTimeout) }):
 			return stopTimeout
 		case done < s.Settings.Rounds:
 		case s.Settings.Until == config.UntilClear:
@@ -330,8 +330,8 @@ func interrupted(ctx context.Context, done int) string {
 // overtime reports whether d exceeds the limit of one technique at one point; limit 0: never.
 func overtime(d, limit time.Duration) bool { return limit > 0 && d > limit }
 
-// sated reports whether c has used up its time. Others go on without it.
-func (c *candidate) sated(limit time.Duration) bool {
+// usedUp reports whether c has used up its time. Others go on without it.
+func (c *candidate) usedUp(limit time.Duration) bool {
 	return len(c.samples.Wall) > 0 && overtime(time.Duration(c.record.Cost.Measure*float64(time.Second)), limit)
 }
 

@@ -248,7 +248,7 @@ func (o *outlook) ask(ctx context.Context, list []*contender) error {
 func (o *outlook) expect(c *contender, l *Layout) error {
 	var p device.Prediction
 	var err error
-	if l.host(o.tune.Device) == o.tune.Device { // guests have no model
+	if l.host(o.tune.Device) == o.tune.Device { // rivals have no model
 		p, err = o.model.Predict(l.Schedule, l.DeviceKnobs)
 		if errors.Is(err, device.ErrKilled) {
 			p, err = o.model.Predict(l.Schedule, l.DeviceKnobs)

@@ -92,7 +92,7 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 	s.share.began = time.Now()
 	timeout := s.Settings.PointTimeout
 	defer func() { s.Settings.PointTimeout = timeout }()
-	tellGuests(s, ctx)
+	tellRivals(s, ctx)
 	limited := ctx // ends with the budget, which begins now; the first point may take longer
 	if b := s.Settings.Budget; b > 0 {
 		var cancel context.CancelFunc

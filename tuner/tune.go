@@ -65,7 +65,7 @@ func (t *Tune) Tune(ctx context.Context, p record.Point, specs []grid.Spec, incu
 	if err := checkCache(t.Device, t.Settings.Cache); err != nil {
 		return nil, err
 	}
-	tellGuests(&t.Sweep, ctx)
+	tellRivals(&t.Sweep, ctx)
 	if err := t.countJoules(ctx); err != nil {
 		return nil, err
 	}

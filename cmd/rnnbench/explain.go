@@ -134,7 +134,7 @@ func printExplanations(p *program, cmd *cobra.Command, all []*explain.Explanatio
 			return err
 		}
 	}
-	beside := explain.Beside(all)
+	beside := explain.Compare(all)
 	if passes || beside == nil {
 		return nil
 	}

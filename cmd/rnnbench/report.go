@@ -66,7 +66,7 @@ If several runs measured the same points, the report adds their labels.`,
 		if err := knownBaseline(cmd, recs, o.Baseline); err != nil {
 			return err
 		}
-		o.Settings = func(r *record.Record) string { return bench.Spell(r.Impl.Name, r.Impl.Knobs, r.Point, r.Device) }
+		o.Settings = func(r *record.Record) string { return bench.FormatSpec(r.Impl.Name, r.Impl.Knobs, r.Point, r.Device) }
 		write := func(w io.Writer) error { return report.Write(w, sets, recs, o) }
 		if file == "" || file == "-" {
 			return write(p.out)

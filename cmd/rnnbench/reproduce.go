@@ -161,7 +161,7 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 		}
 		return reportFrom(p, e, from, f.format)
 	}
-	if len(f.rivals) > 0 && e.Rivals == "" && !e.Guests {
+	if len(f.rivals) > 0 && e.Rivals == "" && !e.TakesRivals {
 		return exit.Misuse(fmt.Errorf("%s compares no rivals, so --rival has no effect: omit it", e.ID), "rnnbench reproduce rivals-cpu, rivals-gpu and random-layers take --rival; so does sweep")
 	}
 	size := experiments.Full
@@ -226,7 +226,7 @@ func listExperiments(p *program, format string) error {
 func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, e experiments.Experiment, size experiments.Size, before *record.Manifest, of *session.Sitting) error {
 	c := &f.Config
 	c.Measure.Energy = c.Measure.Energy || e.Energy
-	f.Rivals, c.Grid.Impl, c.Grid.SkipImpl = e.Rivals != "" || e.Guests, nil, nil // an experiment names its own techniques
+	f.Rivals, c.Grid.Impl, c.Grid.SkipImpl = e.Rivals != "" || e.TakesRivals, nil, nil // an experiment names its own techniques
 	j, err := job.Open(&f.Request, before, p)
 	if err != nil {
 		return misused(cmd, err)

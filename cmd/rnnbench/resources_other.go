@@ -2,4 +2,4 @@
 
 package main
 
-func lacking() error { return nil }
+func lowLimit() error { return nil }

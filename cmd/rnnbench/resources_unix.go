@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lacking says which limit of the shell is so low that Go's runtime would end the process with a dump
+// lowLimit says which limit of the shell is so low that Go's runtime would end the process with a dump
 // at the next open file or thread; nil: none is. It opens no file by Go's means.
-func lacking() error {
+func lowLimit() error {
 	const files = 4 // two of them are the runtime's own
 	for range files {
 		fd, err := unix.Open("/", unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -44,7 +44,7 @@ type program struct {
 
 // process is run with this process's streams. A signal ends it with a message from the first moment on.
 func process(args []string) int {
-	if err := lacking(); err != nil {
+	if err := lowLimit(); err != nil {
 		return newProgram(args, os.Stdin, os.Stdout, os.Stderr).report(&exit.Failure{Code: exit.Error, Err: err})
 	}
 	p := newProgram(args, os.Stdin, os.Stdout, stderr())

@@ -134,7 +134,7 @@ func TestSpelledOut(t *testing.T) {
 		{"cudnnstyle", "cuda-x", map[string]int{"graph": 0, "pick": 1, "fused": 1}, "cudnnstyle:pick=1"},
 		{"unheard-of", "cpu-x", map[string]int{"new": 0}, "unheard-of:new=0"},
 	} {
-		if got := bench.Spell(c.name, c.knobs, at, c.device); got != c.want {
+		if got := bench.FormatSpec(c.name, c.knobs, at, c.device); got != c.want {
 			t.Errorf("%s on %s: %s", c.name, c.device, got)
 		}
 	}

@@ -139,7 +139,7 @@ func entryTable(list []wisdom.Entry) *table.Table {
 			objective, joules = e.Objective, table.Number(e.Joules, quantity.SI(e.Joules, "J"))
 		}
 		row := []table.Cell{
-			table.Text(e.Device), table.Text(point), {Text: bench.Spell(e.Impl, e.Knobs, e.Point, e.Device), Value: fullSpec(e)}, table.Number(e.Seconds, quantity.SI(e.Seconds, "s")),
+			table.Text(e.Device), table.Text(point), {Text: bench.FormatSpec(e.Impl, e.Knobs, e.Point, e.Device), Value: fullSpec(e)}, table.Number(e.Seconds, quantity.SI(e.Seconds, "s")),
 			table.Text(e.RunnerUp), {}, table.Int(e.Tried), {Text: e.Time.Format(time.DateOnly), Value: e.Time.Format(time.RFC3339)},
 			table.Text(e.Tool), table.Text(e.Run), table.Text(e.Cache), {Text: fmt.Sprint(e.Complete), Value: e.Complete}, table.Text(objective), joules, {Text: fmt.Sprint(e.Unsure), Value: e.Unsure},
 		}

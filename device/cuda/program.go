@@ -53,7 +53,7 @@ func (d *Device) plan(s *schedule.Schedule, k knob.Params) (lower.Plan, error) {
 }
 
 // Trace lowers s as Compile does, and calls told, if it is not nil, with what each pass has found.
-func (d *Device) Trace(s *schedule.Schedule, k knob.Params, told func(pass string, found []string)) (lower.Plan, error) {
+func (d *Device) Trace(s *schedule.Schedule, k knob.Params, report func(pass string, found []string)) (lower.Plan, error) {
 	k, err := k.Complete(d.Knobs(s))
 	if err != nil {
 		return lower.Plan{}, fmt.Errorf("cuda: %w", err)
@@ -66,7 +66,7 @@ func (d *Device) Trace(s *schedule.Schedule, k knob.Params, told func(pass strin
 	if err := d.ready(s); err != nil {
 		return lower.Plan{}, err
 	}
-	return lower.Trace(s, k, d.properties, d.networks, told)
+	return lower.Trace(s, k, d.properties, d.networks, report)
 }
 
 // Compile implements device.Device.

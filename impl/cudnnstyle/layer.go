@@ -19,7 +19,7 @@ type layer struct {
 	ring int              // steps in x
 	rec  *schedule.Matrix // B × recurrent gates·H; nil where there are none
 	temp *schedule.Matrix // values between point-wise operations; nil if fused
-	anew *rnn.Anew        // begins sequences anew; nil if fused or without resets
+	anew *rnn.Restart     // begins sequences anew; nil if fused or without resets
 
 	back *rnn.LayerBack // nil unless training
 }
@@ -62,7 +62,7 @@ func (n *network) layout(l int) layer {
 			temps = max(n.Cell.Forward.Temps(), n.Cell.Backward.Temps())
 		}
 		out.temp = n.Matrix(name("temp"), n.Batch, temps*n.Hidden)
-		out.anew = rnn.NewAnew(n.Plan, fmt.Sprintf(" of layer %d", l))
+		out.anew = rnn.NewRestart(n.Plan, fmt.Sprintf(" of layer %d", l))
 	}
 	if j := y.Projection; j != nil {
 		out.p = operand{{weights: j.W.All(), forward: true}}

@@ -40,7 +40,7 @@ func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
 		temps = max(p.Cell.Forward.Temps(), p.Cell.Backward.Temps())
 	}
 	n.temp = p.Matrix("temp", p.Batch, temps*p.Hidden)
-	n.anew = rnn.NewAnew(p, "")
+	n.anew = rnn.NewRestart(p, "")
 	for l := range p.Layers {
 		for t := range p.Steps {
 			n.forward(l, t)
@@ -82,7 +82,7 @@ type network struct {
 	x, r             *schedule.Matrix // products of a step, B × gates·H and B × recurrent·H; r is nil if there are none
 	temp             *schedule.Matrix // values between point-wise operations, B × temps·H
 	dpeep            *schedule.Matrix // gradients of peepholes by sequence, B × peepholes·H; nil: none
-	anew             *rnn.Anew        // begins sequences anew; nil: the problem has no resets
+	anew             *rnn.Restart     // begins sequences anew; nil: the problem has no resets
 }
 
 func (n *network) do(op schedule.Op) { n.Do(0, op) }

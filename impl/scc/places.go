@@ -190,7 +190,7 @@ func (n *arrangement) gradient(c graph.Connection) schedule.View {
 	return n.view(n.Gradient(c.Param.Param), c)
 }
 
-// beside reports whether q's columns follow p's, or neither has a matrix.
-func (p place) beside(q place) bool {
+// adjoins reports whether q's columns follow p's, or neither has a matrix.
+func (p place) adjoins(q place) bool {
 	return p.m == q.m && p.lead == q.lead && (p.m == nil || p.col+p.cols == q.col)
 }

@@ -66,7 +66,7 @@ func (n *arrangement) findProducts() {
 
 // join makes q a part of p, and reports whether they can be one product.
 func (p *product) join(q product) bool {
-	if p.from != q.from || p.delay != q.delay || p.inside != q.inside || !p.out.beside(q.out) || !p.dout.beside(q.dout) ||
+	if p.from != q.from || p.delay != q.delay || p.inside != q.inside || !p.out.adjoins(q.out) || !p.dout.adjoins(q.dout) ||
 		p.weights.M != q.weights.M {
 		return false
 	}
@@ -100,7 +100,7 @@ func (n *arrangement) findBiases() {
 	})
 	for _, k := range layers {
 		after := slices.IndexFunc(n.products, func(p product) bool { return p.table && slices.Contains(p.to, k) })
-		if i := len(n.biases) - 1; i >= 0 && n.biases[i].after == after && n.biases[i].out.beside(n.y[k]) {
+		if i := len(n.biases) - 1; i >= 0 && n.biases[i].after == after && n.biases[i].out.adjoins(n.y[k]) {
 			n.biases[i].to = append(n.biases[i].to, k)
 			n.biases[i].out.cols += n.y[k].cols
 			continue

@@ -55,12 +55,12 @@ func (t page) widthsOf(n, gap int) (layout, bool) {
 	const broken = 24 // a word that is longer is broken
 	natural, least := t.natural()[:n], make([]int, n)
 	for i, c := range t.Columns[:n] {
-		least[i] = longest(spell(c.Name, t.o))
+		least[i] = longest(cellText(c.Name, t.o))
 		if c.Right { // the heading of numbers may be wrapped
 			natural[i] = least[i]
 		}
 		for _, row := range t.Rows {
-			text := spell(row[i].Text, t.o)
+			text := cellText(row[i].Text, t.o)
 			word := min(longest(text), broken)
 			if c.Right && strings.ContainsAny(text, "0123456789") { // a number
 				word = columns(text)
@@ -103,7 +103,7 @@ const continuationIndent = 2
 
 // linesOf wraps a cell.
 func (t page) linesOf(row []Cell, i, width int) []string {
-	text := spell(row[i].Text, t.o)
+	text := cellText(row[i].Text, t.o)
 	if i == 0 && !t.Columns[i].Right {
 		return strings.Split(Paragraph(text, width, continuationIndent), "\n")
 	}
@@ -165,7 +165,7 @@ func (t page) line(row []Cell, l layout) {
 	}
 	if last := row[len(row)-1]; l.hang && last.Text != "" {
 		const indent = 4
-		for _, text := range wrap(spell(last.Text, t.o), t.o.Width-indent) {
+		for _, text := range wrap(cellText(last.Text, t.o), t.o.Width-indent) {
 			t.w.WriteString(strings.Repeat(" ", indent) + paint(last, text, t.o) + "\n")
 		}
 	}
@@ -178,23 +178,23 @@ func (t page) blocks() {
 	t.heading()
 	names := 0
 	for _, c := range t.Columns[1:] {
-		names = max(names, columns(spell(c.Name, t.o)))
+		names = max(names, columns(cellText(c.Name, t.o)))
 	}
 	for n, row := range t.Rows {
 		if n > 0 {
 			t.w.WriteString("\n")
 		}
-		first := spell(row[0].Text, t.o)
+		first := cellText(row[0].Text, t.o)
 		if c := t.Columns[0]; c.Right { // a number needs its heading
-			first = spell(c.Name, t.o) + " " + first
+			first = cellText(c.Name, t.o) + " " + first
 		}
 		t.w.WriteString(Paragraph(first, t.o.Width, indent) + "\n")
 		for i, c := range row[1:] {
 			if c.Text == "" {
 				continue
 			}
-			name := spell(t.Columns[i+1].Name, t.o)
-			for j, text := range wrap(spell(c.Text, t.o), t.o.Width-names-2*indent) {
+			name := cellText(t.Columns[i+1].Name, t.o)
+			for j, text := range wrap(cellText(c.Text, t.o), t.o.Width-names-2*indent) {
 				if j > 0 {
 					name = ""
 				}
@@ -208,14 +208,14 @@ func (t page) blocks() {
 // heading writes the title.
 func (t page) heading() {
 	if t.Title != "" {
-		t.w.WriteString(parts(spell(t.Title, t.o), t.o.Width, t.o) + "\n")
+		t.w.WriteString(parts(cellText(t.Title, t.o), t.o.Width, t.o) + "\n")
 	}
 }
 
 // footnotes writes the notes.
 func (t page) footnotes() {
 	for _, n := range t.Notes {
-		t.w.WriteString(Paragraph(spell(n, t.o), t.o.Width, 4) + "\n")
+		t.w.WriteString(Paragraph(cellText(n, t.o), t.o.Width, 4) + "\n")
 	}
 }
 

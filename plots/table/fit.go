@@ -219,9 +219,9 @@ func sum(list []int) (n int) {
 func (t page) natural() []int {
 	widths := make([]int, len(t.Columns))
 	for i, c := range t.Columns {
-		widths[i] = columns(spell(c.Name, t.o))
+		widths[i] = columns(cellText(c.Name, t.o))
 		for _, row := range t.Rows {
-			widths[i] = max(widths[i], columns(spell(row[i].Text, t.o)))
+			widths[i] = max(widths[i], columns(cellText(row[i].Text, t.o)))
 		}
 	}
 	return widths

@@ -46,8 +46,8 @@ func unsaid(t *Table, text string, o Options) string {
 			if short == "" {
 				short = c.Text
 			}
-			for word := range strings.FieldsSeq(spell(short, o)) {
-				if !strings.Contains(text, word) && !strings.Contains(text, spell(c.Text, o)) {
+			for word := range strings.FieldsSeq(cellText(short, o)) {
+				if !strings.Contains(text, word) && !strings.Contains(text, cellText(c.Text, o)) {
 					return word
 				}
 			}

@@ -38,7 +38,7 @@ func SkipLines(recs []*record.Record) []string {
 // WriteLines writes sentences, each wrapped to the terminal with its continuation lines indented.
 func WriteLines(w io.Writer, lines []string, indent int, o Options) error {
 	for _, s := range lines {
-		if _, err := fmt.Fprintln(w, Sentence(spell(s, o), o.Width, indent)); err != nil {
+		if _, err := fmt.Fprintln(w, Sentence(cellText(s, o), o.Width, indent)); err != nil {
 			return err
 		}
 	}

@@ -140,7 +140,7 @@ func (t page) boxed() error {
 		style = tw.StyleRounded
 	}
 	err := t.render(t.w, renderer.NewBlueprint(tw.Rendition{Symbols: tw.NewSymbols(style)}), func(c Cell) string {
-		return paint(c, spell(c.Text, t.o), t.o)
+		return paint(c, cellText(c.Text, t.o), t.o)
 	})
 	t.footnotes()
 	return err
@@ -148,7 +148,7 @@ func (t page) boxed() error {
 
 func (t *Table) markdown(w *bytes.Buffer, o Options) error {
 	o.Color = false
-	escape := func(s string) string { return safe.Markdown(spell(s, o)) }
+	escape := func(s string) string { return safe.Markdown(cellText(s, o)) }
 	if t.Title != "" {
 		fmt.Fprintf(w, "**%s**\n\n", escape(t.Title))
 	}
@@ -208,8 +208,8 @@ func (t *Table) render(w io.Writer, r tw.Renderer, text func(Cell) string) error
 	return tab.Render()
 }
 
-// spell returns s on one line, in ASCII if o asks for it.
-func spell(s string, o Options) string {
+// cellText returns s on one line, in ASCII if o asks for it.
+func cellText(s string, o Options) string {
 	s = quantity.OneLine(s)
 	if o.ASCII {
 		s = ASCII(s)

@@ -99,7 +99,7 @@ func parts(s string, width int, o Options) string {
 		return s
 	}
 	const indent = 2
-	between := " " + spell("·", o) + " "
+	between := " " + cellText("·", o) + " "
 	var lines []string
 	for part := range strings.SplitSeq(s, between) {
 		n := len(lines) - 1

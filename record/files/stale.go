@@ -60,8 +60,8 @@ func excludes(path string) bool {
 	return errors.Is(TryLock(f), ErrLocked)
 }
 
-// beside creates and locks the temporary file that will replace path.
-func beside(path string) (*os.File, error) {
+// createTemp creates and locks the temporary file that will replace path.
+func createTemp(path string) (*os.File, error) {
 	for {
 		f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 		if err != nil {

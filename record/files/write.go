@@ -80,7 +80,7 @@ func Replace(path string, write func(io.Writer) error) error {
 // replace replaces the file at path. It removes what killed processes left of earlier tries.
 func replace(path string, write func(io.Writer) error) error {
 	clean(filepath.Dir(path), filepath.Base(path))
-	f, err := beside(path)
+	f, err := createTemp(path)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func Writable(path string) error {
 	to, err := Resolve(path)
 	if err == nil {
 		var f *os.File
-		if f, err = beside(to); err == nil {
+		if f, err = createTemp(to); err == nil {
 			if err = errors.Join(f.Close(), os.Remove(f.Name())); errors.Is(err, fs.ErrNotExist) {
 				err = nil // Clean of another process was faster
 			}

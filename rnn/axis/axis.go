@@ -188,8 +188,8 @@ func (a Axis) Number(p *Point) (float64, bool) {
 	return float64(n), ok
 }
 
-// spell writes p's value with the name of a; "": it is usual, or another axis writes it.
-func (a Axis) spell(p *Point) string {
+// write writes p's value with the name of a; "": it is usual, or another axis writes it.
+func (a Axis) write(p *Point) string {
 	if a.text != nil {
 		return a.text(p)
 	}
@@ -207,7 +207,7 @@ func (a Axis) spell(p *Point) string {
 func (p Point) String() string {
 	parts := make([]string, 0, len(table))
 	for _, a := range Spelled() {
-		if s := a.spell(&p); s != "" || a.Always && a.text == nil {
+		if s := a.write(&p); s != "" || a.Always && a.text == nil {
 			parts = append(parts, s)
 		}
 	}

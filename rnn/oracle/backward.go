@@ -126,7 +126,7 @@ func lanesBack(r *reference, y *refLayer, dout []float64) {
 			if y.exists(row) && !p.Cell.DirectPrev(p.Cell.Through) {
 				clear(y.dState[p.Cell.Through][j*h+from : j*h+to])
 			}
-			if y.anew(row) {
+			if y.restarts(row) {
 				for _, d := range y.dState {
 					clear(d[j*h+from : j*h+to])
 				}

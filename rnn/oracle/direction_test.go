@@ -60,7 +60,7 @@ func TestDirections(t *testing.T) {
 				for w := range p.Ways() {
 					parts = append(parts, alone(d, l*p.Ways()+w, in))
 				}
-				in = beside(parts, p.Hidden)
+				in = joinColumns(parts, p.Hidden)
 			}
 			for _, got := range Reference(d) {
 				if got.Name != "y" {

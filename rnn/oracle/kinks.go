@@ -124,7 +124,7 @@ func (r *reference) findKinks() Kinks {
 			all, states = r.gateVariances(y, below)
 		}
 		if level = append(level, states); len(level) == r.p.Ways() {
-			below, level = beside(level, r.p.Hidden), nil
+			below, level = joinColumns(level, r.p.Hidden), nil
 		}
 		for i, v := range all {
 			if !y.exists(i / r.p.Hidden) {
@@ -340,7 +340,7 @@ func (r *reference) stateVariances(y *refLayer, sums []float64) []float64 {
 				x[g] = y.pre[(row*gates+g)*h+u] + float64(y.biasX[g*h+u])
 			}
 			for s := range prev {
-				if prev[s] = y.state[s][(row+y.before)*h+u]; y.anew(row) {
+				if prev[s] = y.state[s][(row+y.before)*h+u]; y.restarts(row) {
 					prev[s] = 0
 				}
 			}
@@ -352,7 +352,7 @@ func (r *reference) stateVariances(y *refLayer, sums []float64) []float64 {
 			for g := range x {
 				add(&x[g], sums[(row*gates+g)*h+u])
 			}
-			if y.anew(row) { // nor do states of 0
+			if y.restarts(row) { // nor do states of 0
 				continue
 			}
 			for s := range prev {

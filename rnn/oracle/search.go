@@ -262,7 +262,7 @@ func (r *search) along(e *residual) [][]float64 {
 			before = own[at : at+b*h]
 		}
 		if level = append(level, own); len(level) == p.Ways() {
-			below, level = beside(level, h), nil
+			below, level = joinColumns(level, h), nil
 		}
 		all[l] = d
 	}
@@ -357,7 +357,7 @@ func (r *search) marks(e *residual) [][]float64 {
 			before = passed[at*h : (at+b)*h]
 		}
 		if level = append(level, passed); len(level) == p.Ways() {
-			below, level = beside(level, h), nil
+			below, level = joinColumns(level, h), nil
 		}
 		all[l] = d
 	}

@@ -88,7 +88,7 @@ func (c *stepper) layout() {
 		}
 		in = outputs[0]
 		if len(outputs) > 1 {
-			in = &orders{block: c.distinct * c.Out(), forward: beside([][]float64{outputs[0].forward, outputs[1].forward}, rnn.Emits(c.Problem))}
+			in = &orders{block: c.distinct * c.Out(), forward: joinColumns([][]float64{outputs[0].forward, outputs[1].forward}, rnn.Emits(c.Problem))}
 		}
 	}
 	c.outputs = in.forward

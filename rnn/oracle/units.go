@@ -74,7 +74,7 @@ func (v *evaluator) forward(t, j, from, to int) {
 		y.keepStates(row, from, to, h)
 		return
 	}
-	v.row, v.anew = row, y.anew(row)
+	v.row, v.anew = row, y.restarts(row)
 	for u := from; u < to; u++ {
 		v.unit = u
 		if v.reference.lossy != nil {
@@ -111,7 +111,7 @@ func (v *evaluator) backward(t, j, from, to int) {
 	if !v.y.exists(row) {
 		return
 	}
-	v.row, v.anew = row, v.y.anew(row)
+	v.row, v.anew = row, v.y.restarts(row)
 	v.y.reaches(row, j, v.p.Hidden, from, to, v.y.dState, v.dout)
 	v.jumps(from, to)
 	for u := from; u < to; u++ {

@@ -104,11 +104,11 @@ func (r *reference) outputs(l int) []float64 {
 	for w := range r.p.Ways() {
 		parts = append(parts, r.layers[l*r.p.Ways()+w].shown(0, r.p.Hidden))
 	}
-	return beside(parts, rnn.Emits(r.p))
+	return joinColumns(parts, rnn.Emits(r.p))
 }
 
-// beside puts the rows of parts, each of so many columns, side by side; nil if the parts are.
-func beside(parts [][]float64, cols int) []float64 {
+// joinColumns puts the rows of parts, each of so many columns, side by side; nil if the parts are.
+func joinColumns(parts [][]float64, cols int) []float64 {
 	if len(parts) == 1 || parts[0] == nil {
 		return parts[0]
 	}
@@ -133,8 +133,8 @@ func columns[F float32 | float64](rows []F, cols, col, n int) []F {
 	return out
 }
 
-// anew reports whether the sequence of a row begins anew at its step, in the way that w reads.
-func (w way) anew(row int) bool {
+// restarts reports whether the sequence of a row begins anew at its step, in the way that w reads.
+func (w way) restarts(row int) bool {
 	if w.backwards {
 		row += w.batch
 	}
@@ -142,14 +142,14 @@ func (w way) anew(row int) bool {
 }
 
 // begun returns values from before the steps of rows, n for each, with 0 where a sequence begins
-// anew. first is the first row.
+// restarts. first is the first row.
 func (w way) begun(values []float64, first, n int) []float64 {
 	if w.resets == nil {
 		return values
 	}
 	out := append([]float64(nil), values...)
 	for i := range len(out) / n {
-		if w.anew(first + i) {
+		if w.restarts(first + i) {
 			clear(out[i*n : (i+1)*n])
 		}
 	}
@@ -163,7 +163,7 @@ func (y *refLayer) cutCarry(t, h int) {
 		return
 	}
 	for j := range y.batch {
-		if y.anew(t*y.batch + j) {
+		if y.restarts(t*y.batch + j) {
 			for _, d := range y.dState {
 				clear(d[j*h : (j+1)*h])
 			}

@@ -38,7 +38,7 @@ func TestPairs(t *testing.T) {
 		{1 * time.Millisecond, 1 * time.Millisecond, 20, 0, 0, 0},
 	} {
 		p := &slowPass{took: c.pass}
-		b := &beside{pass: p}
+		b := &interleaved{pass: p}
 		for part := range 2 {
 			for left := c.iterations; left > 0; {
 				n := b.atMost(min(left, 1+part*7)) // one by one, and several at a time
@@ -70,7 +70,7 @@ func TestPairs(t *testing.T) {
 
 // TestPairsInAll: a training with many records times its pass for the first of them alone.
 func TestPairsInAll(t *testing.T) {
-	b := &beside{pass: &slowPass{took: 20 * time.Millisecond}}
+	b := &interleaved{pass: &slowPass{took: 20 * time.Millisecond}}
 	with := 0
 	for range 100 {
 		for range 100 {
@@ -91,7 +91,7 @@ func TestPairsInAll(t *testing.T) {
 // number of pairs.
 func TestPairsDisturbed(t *testing.T) {
 	p := &slowPass{took: 20 * time.Millisecond}
-	b := &beside{pass: p}
+	b := &interleaved{pass: p}
 	for i := range 100 {
 		if p.took = 20 * time.Millisecond; len(b.pairs) == 3 {
 			p.took = 10 * time.Second

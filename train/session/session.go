@@ -37,7 +37,7 @@ type Session struct {
 	Reference *record.Comparison
 
 	evaluator *train.Evaluator
-	beside    *beside       // nil: the pass is not timed
+	beside    *interleaved  // nil: the pass is not timed
 	last      mark          // of the latest record
 	each      time.Duration // shortest time of an iteration so far; 0: unknown
 	loss      float64
@@ -191,7 +191,7 @@ func (s *Session) begin() error {
 	s.last = s.now()
 	var err error
 	if s.Plan.Beside {
-		if s.beside, err = newBeside(s.Trainer); err != nil {
+		if s.beside, err = newInterleaved(s.Trainer); err != nil {
 			return err
 		}
 	}

@@ -99,13 +99,13 @@ func (o *Oracle) decide(p record.Point) (grid.Spec, error) {
 
 // choose completes a spec with the reason for its choice.
 func (o *Oracle) choose(p record.Point, s grid.Spec, c record.Choice) grid.Spec {
-	c.By, c.Impl, c.Objective = Name, o.spell(p, s), o.Objective
+	c.By, c.Impl, c.Objective = Name, o.format(p, s), o.Objective
 	s.Choice = &c
 	return s
 }
 
-func (o *Oracle) spell(p record.Point, s grid.Spec) string {
-	return tuner.Spell(o.Techniques, o.Device.Vocabulary(), o.Info.Name != "cpu", s.Name, s.Knobs, p)
+func (o *Oracle) format(p record.Point, s grid.Spec) string {
+	return tuner.FormatSpec(o.Techniques, o.Device.Vocabulary(), o.Info.Name != "cpu", s.Name, s.Knobs, p)
 }
 
 // lookup returns a technique by its name; nil: there is none.

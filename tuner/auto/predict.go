@@ -120,7 +120,7 @@ func (o *Oracle) cheapest(p record.Point, all []contender, remarks string) (grid
 		if l.Reason == "" {
 			break
 		}
-		remarks += fmt.Sprintf("; %s cannot run here: %s", o.spell(p, all[0].spec), l.Reason)
+		remarks += fmt.Sprintf("; %s cannot run here: %s", o.format(p, all[0].spec), l.Reason)
 		all = all[1:]
 	}
 	if len(all) == 0 {
@@ -133,7 +133,7 @@ func (o *Oracle) cheapest(p record.Point, all []contender, remarks string) (grid
 	x := &record.Expected{Seconds: best.seconds, Error: best.error}
 	c := record.Choice{Match: Predicted, Expected: x, Why: "predicted to take " + quantity.SI(best.seconds, "s")}
 	if i := rival(all); i > 0 {
-		x.RunnerUp, x.Margin = o.spell(p, all[i].spec), all[i].seconds/best.seconds-1
+		x.RunnerUp, x.Margin = o.format(p, all[i].spec), all[i].seconds/best.seconds-1
 		c.Why += fmt.Sprintf("; %s would take %s", x.RunnerUp, quantity.SI(all[i].seconds, "s"))
 	}
 	c.Why += remarks

@@ -49,7 +49,7 @@ func (o *Oracle) race(p record.Point, all []contender, remarks string) (s grid.S
 	x := &record.Expected{Seconds: all[first].seconds, Error: all[first].error}
 	c := record.Choice{Match: Raced, Expected: x, Why: fmt.Sprintf("the fastest of %d in a short race", len(specs))}
 	if second >= 0 {
-		x.RunnerUp, x.Margin = o.spell(p, specs[second]), times[second]/times[first]-1
+		x.RunnerUp, x.Margin = o.format(p, specs[second]), times[second]/times[first]-1
 		c.Why += fmt.Sprintf("; %s was %s slower", x.RunnerUp, quantity.Percent(x.Margin))
 	}
 	c.Why += remarks
@@ -96,7 +96,7 @@ func (o *Oracle) Measure(ctx context.Context, path string, p record.Point, specs
 	}
 	for i, t := range times {
 		if lead := t/times[first] - 1; i != first && t > 0 && (e.RunnerUp == "" || lead < e.Lead) {
-			e.RunnerUp, e.Lead = o.spell(p, specs[i]), lead
+			e.RunnerUp, e.Lead = o.format(p, specs[i]), lead
 		}
 	}
 	_ = o.book.Keep(path, e) // if the book cannot be written, the next run races again

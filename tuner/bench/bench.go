@@ -70,7 +70,7 @@ type Bench struct {
 	Hardware
 	Around    *around.Reader // of counters that tell what disturbs measurements
 	MaxMemory int64          // bytes that --max-memory grants a technique; 0: not set
-	Rivals    Guests
+	Rivals    Rivals
 	Oracle    *auto.Oracle
 	Replicas  func(n int) (training.Replicas, error) // starts processes that train together
 

@@ -35,7 +35,7 @@ func Explain(ctx context.Context, b *Bench, layouts []*tuner.Layout, o Explainin
 		if err != nil {
 			return nil, err
 		}
-		e.Settings = Spell(l.Spec.Name, l.Settings(), l.Point, b.Info.Key)
+		e.Settings = FormatSpec(l.Spec.Name, l.Settings(), l.Point, b.Info.Key)
 		all = append(all, e)
 	}
 	if o.Bands {
@@ -97,12 +97,12 @@ func (b *Hardware) Predict(l *tuner.Layout) (*model.Bands, error) {
 	return b.Machine.InBands(l.Problem.Cell, w)
 }
 
-// Spell formats a technique with its settings for --impl, without settings that are defaults at the point on
+// FormatSpec formats a technique with its settings for --impl, without settings that are defaults at the point on
 // the device with that key.
-func Spell(name string, knobs knob.Params, at record.Point, device string) string {
+func FormatSpec(name string, knobs knob.Params, at record.Point, device string) string {
 	launches, vocabulary := strings.HasPrefix(device, "cuda-"), cpu.Vocabulary
 	if launches { // each operation is a launch
 		vocabulary = cuda.Vocabulary
 	}
-	return tuner.Spell(impl.All(), vocabulary(), launches, name, knobs, at)
+	return tuner.FormatSpec(impl.All(), vocabulary(), launches, name, knobs, at)
 }

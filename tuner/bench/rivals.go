@@ -117,10 +117,10 @@ func (b *Bench) Techniques() []rnn.Technique {
 	return list
 }
 
-// Guests are the rivals that have started.
-type Guests []*rival.Rival
+// Rivals are the rivals that have started.
+type Rivals []*rival.Rival
 
-func (g Guests) names() []string {
+func (g Rivals) names() []string {
 	var names []string
 	for _, r := range g {
 		names = append(names, r.Name())
@@ -139,7 +139,7 @@ func (b *Bench) Close() error {
 
 // note adds each rival to a manifest's facts, with its version and the knobs that experiments
 // vary: "rival pytorch" is "2.11.0 graph=0,1".
-func (g Guests) note(facts map[string]string) {
+func (g Rivals) note(facts map[string]string) {
 	for _, r := range g {
 		if !r.Runs() {
 			continue
@@ -153,7 +153,7 @@ func (g Guests) note(facts map[string]string) {
 }
 
 // Outdate reports whether r was measured with another version of its rival.
-func (g Guests) Outdate(r *record.Record) bool {
+func (g Rivals) Outdate(r *record.Record) bool {
 	return r.Rival != nil && !slices.ContainsFunc(g, func(x *rival.Rival) bool {
 		return x.Name() == r.Rival.Name && x.Version() == r.Rival.Version
 	})

@@ -8,8 +8,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// Spell returns the C++ expression for one operation on a and b.
-func Spell(op cell.Op, a, b string) string {
+// Expression returns the C++ expression for one operation on a and b.
+func Expression(op cell.Op, a, b string) string {
 	switch op {
 	case cell.Zero:
 		return "0"
@@ -66,7 +66,7 @@ func Statements(p cell.Program, indent string, declared []cell.Ref) string {
 		if !known[in.Out] {
 			kind, known[in.Out] = "float ", true
 		}
-		fmt.Fprintf(&b, "%s%s%v = %s;\n", indent, kind, in.Out, Spell(in.Op, in.A.String(), in.B.String()))
+		fmt.Fprintf(&b, "%s%s%v = %s;\n", indent, kind, in.Out, Expression(in.Op, in.A.String(), in.B.String()))
 	}
 	return b.String()
 }

@@ -63,7 +63,7 @@ func New(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[
 }
 
 // Trace is New that also calls told, if it is not nil, with what each pass has found.
-func Trace(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]Network, told func(pass string, found []string)) (Plan, error) {
+func Trace(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]Network, report func(pass string, found []string)) (Plan, error) {
 	if err := declineResets(s, k); err != nil {
 		return Plan{}, err
 	}
@@ -73,8 +73,8 @@ func Trace(s *schedule.Schedule, k knob.Params, p driver.Properties, networks ma
 		if out, err = pass.run(out); err != nil {
 			return out, err
 		}
-		if told != nil && pass.show != nil {
-			told(pass.name, pass.show(&out))
+		if report != nil && pass.show != nil {
+			report(pass.name, pass.show(&out))
 		}
 	}
 	return out, nil

@@ -386,9 +386,9 @@ func (st *Stack) microseconds() float64 {
 	return stackStep + max(1, large)*max(stackFew, sequences/16)*(stackProduct+stackGate*float64(st.gates))
 }
 
-// beside predicts the cycles of a step of so many layers that share n parts of the GPU, each in the
+// sideBySide predicts the cycles of a step of so many layers that share n parts of the GPU, each in the
 // configuration t. Clusters of a layer start one by one as there is room.
-func (t Config) beside(layers, n int) float64 {
+func (t Config) sideBySide(layers, n int) float64 {
 	turns := max(1, float64(layers)/float64(n))
 	if t.spread && layers > 1 {
 		turns = waiting * math.Ceil(turns)

@@ -118,7 +118,7 @@ func (r *recurrence) reads(kinds ...cell.Kind) []cell.Ref {
 // inputs returns the number of a unit's inputs per step: one per gate, those that the rest reads,
 // and resets if any.
 func (r *recurrence) inputs() int {
-	return len(r.gates) + len(r.reads(cell.X)) + ints.FromBool(r.anew())
+	return len(r.gates) + len(r.reads(cell.X)) + ints.FromBool(r.resets())
 }
 
 // slots returns the number of gates, rounded up to a power of two.
@@ -174,7 +174,7 @@ func (r *recurrence) text(groups []codegen.Group, weights driver.Element, functi
 		p("  const W* weights%d;", g)
 	}
 	p("  enum { hidden = %d, GATES = %d, SLOTS = %d, STATES = %d, THROUGH = %d, FREE = %d, CONSTANTS = %d, SAVED = %d };",
-		r.op.Hidden(), len(r.gates), r.slots(), len(c.States)+r.more(), c.Through, len(free)+ints.FromBool(r.anew()), len(constants), r.saved)
+		r.op.Hidden(), len(r.gates), r.slots(), len(c.States)+r.more(), c.Through, len(free)+ints.FromBool(r.resets()), len(constants), r.saved)
 	p("  __device__ const W* weights(int g) const { return %s; }",
 		r.choose(func(g int, _ gate) string { return fmt.Sprintf("weights%d", g) }, "weights0"))
 	p("  __device__ static bool owns(int g) { return %s; }",
@@ -258,7 +258,7 @@ func (r *recurrence) keeper(w cell.Ref) string {
 	switch {
 	case w.Kind == cell.Saved:
 		return fmt.Sprintf("saved[%d]", w.Index)
-	case r.anew() && w.Index == r.op.Cell.Through:
+	case r.resets() && w.Index == r.op.Cell.Through:
 		return r.shown()
 	}
 	return fmt.Sprintf("state[%d]", w.Index)

@@ -17,12 +17,12 @@ import (
 //
 // A gradient reads the column of ones and zeros itself, ahead of a step, like its other inputs.
 
-// anew reports whether the layer has resets.
-func (r *recurrence) anew() bool { return !r.op.Spread.Empty() }
+// resets reports whether the layer has resets.
+func (r *recurrence) resets() bool { return !r.op.Spread.Empty() }
 
 // more returns how many values there are besides states.
 func (r *recurrence) more() int {
-	if r.anew() {
+	if r.resets() {
 		return 2
 	}
 	return 0
@@ -37,13 +37,13 @@ func statesOf(c *cell.Cell, l Layer) int {
 }
 
 // shown spells the multiplied state as a result; goesOn spells whether the sequence goes on, not
-// anew.
+// resets.
 func (r *recurrence) shown() string  { return fmt.Sprintf("state[%d]", len(r.op.Cell.States)) }
 func (r *recurrence) goesOn() string { return fmt.Sprintf("state[%d]", len(r.op.Cell.States)+1) }
 
 // lastInput spells the place of the last of a unit's inputs, after those of all gates.
 func (r *recurrence) lastInput() string {
-	if r.anew() {
+	if r.resets() {
 		return fmt.Sprint(len(r.op.Cell.Gates))
 	}
 	return "0"
@@ -51,7 +51,7 @@ func (r *recurrence) lastInput() string {
 
 // prior spells a state before a step.
 func (r *recurrence) prior(s int) string {
-	if r.anew() && s != r.op.Cell.Through {
+	if r.resets() && s != r.op.Cell.Through {
 		return fmt.Sprintf("%s != 0 ? state[%d] : 0", r.goesOn(), s)
 	}
 	return fmt.Sprintf("state[%d]", s)
@@ -60,7 +60,7 @@ func (r *recurrence) prior(s int) string {
 // begin spells a unit's further values before the first step. end spells those after a step, given
 // how many other inputs the rest reads. p prints a line.
 func (r *recurrence) begin(p func(format string, args ...any)) {
-	if r.anew() {
+	if r.resets() {
 		through := r.op.Cell.Through
 		p("    %s = widen(g_keep[(long long)n * ld_g_keep]);", r.goesOn())
 		p("    %s = state[%d];", r.shown(), through)
@@ -69,7 +69,7 @@ func (r *recurrence) begin(p func(format string, args ...any)) {
 }
 
 func (r *recurrence) end(p func(format string, args ...any), free int) {
-	if r.anew() {
+	if r.resets() {
 		p("    %s = input[%d];", r.goesOn(), free)
 		p("    state[%d] = %s != 0 ? %s : 0;", r.op.Cell.Through, r.goesOn(), r.shown())
 	}

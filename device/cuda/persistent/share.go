@@ -72,7 +72,7 @@ func (c *Chooser) overShares(list func(c *Chooser) ([]Config, string)) ([]Config
 		part.Target = &of
 		some, no := list(&part)
 		for _, t := range some {
-			t.cycles = t.beside(c.Sides, n)
+			t.cycles = t.sideBySide(c.Sides, n)
 			all = append(all, t)
 		}
 		if len(some) == 0 {

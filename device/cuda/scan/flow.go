@@ -174,7 +174,7 @@ func (f *flow) compute(b *strings.Builder, indent string, v int) {
 		args[k] = f.name(a)
 	}
 	op := f.values[v].op
-	spelled := codegen.Spell(op, args[0], args[1])
+	spelled := codegen.Expression(op, args[0], args[1])
 	if slow(op) {
 		spelled = fmt.Sprintf("quick_%v(%s)", op, args[0])
 	}

@@ -18,9 +18,9 @@ import (
 // The column's values for a step and for the next step.
 var keepNow, keepNext = cell.Ref{Kind: cell.Keep, Index: 0}, cell.Ref{Kind: cell.Keep, Index: 1}
 
-// anew returns p, a program of a step or one that composes steps, with states multiplied by the
+// withResets returns p, a program of a step or one that composes steps, with states multiplied by the
 // column.
-func anew(p cell.Program, backward bool) cell.Program {
+func withResets(p cell.Program, backward bool) cell.Program {
 	var head, out cell.Program
 	now := map[cell.Ref]cell.Ref{}
 	written := map[cell.Ref]bool{}
@@ -60,7 +60,7 @@ func programs(s *schedule.Sequence, step, compose cell.Program, backward bool) (
 	if s.Keep.Empty() {
 		return step, compose
 	}
-	return anew(step, backward), anew(compose, backward)
+	return withResets(step, backward), withResets(compose, backward)
 }
 
 // keepParams declares the column as a parameter; keepArguments returns its address.

@@ -7,8 +7,8 @@ import (
 	"rnnbench/plots/table"
 )
 
-// Beside compares what makes techniques fast or slow at one point; nil where fewer than two run.
-func Beside(all []*Explanation) *table.Table {
+// Compare compares what makes techniques fast or slow at one point; nil where fewer than two run.
+func Compare(all []*Explanation) *table.Table {
 	t := &table.Table{Title: "Side by side", Columns: []table.Column{
 		{Name: "impl", Key: "impl"}, {Name: "operations", Key: "ops", Right: true}, {Name: "FLOPs", Key: "flops_executed", Right: true}, {Name: "bytes", Key: "bytes", Right: true},
 		{Name: "streams", Key: "streams", Right: true}, {Name: "critical path", Key: "critical_ops", Right: true}, {Name: "parallel", Key: "parallelism", Right: true},

@@ -10,21 +10,21 @@ import (
 	"rnnbench/rnn"
 )
 
-// A Guest is a technique whose plans run in another program beside the sweep's device. It uses as
+// A Rival is a technique whose plans run in another program beside the sweep's device. It uses as
 // many workers as that device, and the same inputs.
-type Guest interface {
+type Rival interface {
 	rnn.Technique
 	Version() string
 	Host() device.Device // runs its plans
 }
 
-// A bounded guest ends its process at once when ctx ends, and when a run takes longer than limit; 0 is no limit.
+// A bounded rival ends its process at once when ctx ends, and when a run takes longer than limit; 0 is no limit.
 type bounded interface {
 	Bound(ctx context.Context, limit time.Duration)
 }
 
-// tellGuests tells the guests among the techniques when to end.
-func tellGuests(s *Sweep, ctx context.Context) {
+// tellRivals tells the rivals among the techniques when to end.
+func tellRivals(s *Sweep, ctx context.Context) {
 	for _, t := range s.Techniques {
 		if g, ok := t.(bounded); ok {
 			g.Bound(ctx, s.Settings.PointTimeout)
@@ -39,22 +39,22 @@ func cancelled(ctx context.Context) bool {
 
 // host is the device that runs l where other layouts run on d.
 func (l *Layout) host(d device.Device) device.Device {
-	if g, ok := l.Technique.(Guest); ok {
+	if g, ok := l.Technique.(Rival); ok {
 		return g.Host()
 	}
 	return d
 }
 
-// rivalOf is a guest's part of a record; nil for other techniques.
+// rivalOf is a rival's part of a record; nil for other techniques.
 func rivalOf(t rnn.Technique) *record.Rival {
-	if g, ok := t.(Guest); ok {
+	if g, ok := t.(Rival); ok {
 		return &record.Rival{Name: t.Name(), Version: g.Version()}
 	}
 	return nil
 }
 
-// failGuest ends a guest because of err. The sweep's device is not to blame.
-func (c *candidate) failGuest(err error) {
+// failRival ends a rival because of err. The sweep's device is not to blame.
+func (c *candidate) failRival(err error) {
 	switch {
 	case errors.Is(err, device.ErrHang):
 		c.decline(record.Timeout, record.ReasonHang, err.Error())

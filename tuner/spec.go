@@ -9,10 +9,10 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// Spell writes a technique with its settings at a point in the syntax of --impl. It omits settings
+// FormatSpec writes a technique with its settings at a point in the syntax of --impl. It omits settings
 // that are the default at that point on the device: vocabulary lists its knobs, and launched says
 // that each operation is a launch on it, which changes some defaults.
-func Spell(techniques []rnn.Technique, vocabulary []knob.Knob, launched bool, name string, knobs knob.Params, at record.Point) string {
+func FormatSpec(techniques []rnn.Technique, vocabulary []knob.Knob, launched bool, name string, knobs knob.Params, at record.Point) string {
 	all := vocabulary
 	i := slices.IndexFunc(techniques, func(t rnn.Technique) bool { return t.Name() == name })
 	if problem, err := Problem(at); err == nil && i >= 0 {

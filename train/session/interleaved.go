@@ -8,11 +8,11 @@ import (
 	"rnnbench/train"
 )
 
-// beside times forward and backward alone, in turns with the training. The last of some blocks of
+// interleaved times forward and backward alone, in turns with the training. The last of some blocks of
 // iterations is followed by as many passes. Which block it is, is decided ahead: one chosen because
 // it took long might have been disturbed by another program. None of this counts as time of the
 // training.
-type beside struct {
+type interleaved struct {
 	pass   timer
 	pairs  []pair        // since the latest record
 	before int           // pairs of earlier records
@@ -42,16 +42,16 @@ const (
 	mostInAll = 20 * mostPairs        // of a session: a training with many records has enough of them
 )
 
-// newBeside returns nil where t's pass cannot be timed.
-func newBeside(t *train.Trainer) (*beside, error) {
+// newInterleaved returns nil where t's pass cannot be timed.
+func newInterleaved(t *train.Trainer) (*interleaved, error) {
 	pass, err := train.NewPass(t)
 	if pass == nil || err != nil {
 		return nil, err
 	}
-	return &beside{pass: pass}, nil
+	return &interleaved{pass: pass}, nil
 }
 
-func (b *beside) close() error {
+func (b *interleaved) close() error {
 	if b == nil {
 		return nil
 	}
@@ -59,12 +59,12 @@ func (b *beside) close() error {
 }
 
 // enough reports whether no more passes are to be timed for this record.
-func (b *beside) enough() bool {
+func (b *interleaved) enough() bool {
 	return len(b.pairs) == mostPairs || b.before+len(b.pairs) >= mostInAll
 }
 
 // atMost is n, or the number of iterations until the end of a block if that is less.
-func (b *beside) atMost(n int) int {
+func (b *interleaved) atMost(n int) int {
 	switch {
 	case b == nil || b.enough():
 		return n
@@ -75,7 +75,7 @@ func (b *beside) atMost(n int) int {
 }
 
 // after records the time of n iterations, at most atMost, and times passes if it is their turn.
-func (b *beside) after(took time.Duration, n int) error {
+func (b *interleaved) after(took time.Duration, n int) error {
 	if b == nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (b *beside) after(took time.Duration, n int) error {
 }
 
 // time returns the mean time of so many passes.
-func (b *beside) time(runs int) (time.Duration, error) {
+func (b *interleaved) time(runs int) (time.Duration, error) {
 	if !b.loaded {
 		if err := b.pass.Load(); err != nil {
 			return 0, err
@@ -117,7 +117,7 @@ func (b *beside) time(runs int) (time.Duration, error) {
 
 // record summarises the pairs since the latest record; nil: there are none. reading is an
 // iteration's share of the time to read the loss.
-func (b *beside) record(reading time.Duration) *record.Beside {
+func (b *interleaved) record(reading time.Duration) *record.Beside {
 	if b == nil || len(b.pairs) == 0 {
 		return nil
 	}
