@@ -19,8 +19,8 @@ const autoName = "auto"
 
 // Bounds beyond which reports count layers.
 const (
-	farBehind  = 1.1  // time of auto over that of the fastest technique
-	nearlyLost = 0.95 // time of a rival over that of auto
+	farBehind  = 0.9  // how many times as fast as the fastest technique auto is
+	nearlyLost = 0.95 // how many times as fast as a rival auto is
 )
 
 // byAuto returns parts that measure points by auto, by the techniques that it chooses among and by
@@ -44,17 +44,17 @@ type autoLayer struct {
 	rivals     []*record.Record // nil: not measured
 }
 
-// behind returns auto's time over that of the fastest technique. Auto's choice is often measured
+// reach says how many times as fast as the fastest technique auto is: 1 at most. Auto's choice is often measured
 // under its own name as well. Then the faster of the two counts, since they differ by noise alone.
-func (l autoLayer) behind() float64 {
+func (l autoLayer) reach() float64 {
 	least := l.auto.Seconds()
 	if l.twin != nil {
 		least = min(least, l.twin.Seconds())
 	}
-	return least / l.best.Seconds()
+	return l.best.Seconds() / least
 }
 
-// ahead returns a rival's time over auto's; false if the rival has no time.
+// ahead says how many times as fast as a rival auto is; false if the rival has no time.
 func (l autoLayer) ahead(rival int) (float64, bool) {
 	r := l.rivals[rival]
 	if r == nil {
@@ -63,7 +63,7 @@ func (l autoLayer) ahead(rival int) (float64, bool) {
 	return r.Seconds() / l.auto.Seconds(), true
 }
 
-// closest returns the fastest rival's time over auto's; false if no rival has a time.
+// closest says how many times as fast as the fastest rival auto is; false if no rival has a time.
 func (l autoLayer) closest() (least float64, known bool) {
 	for i := range l.rivals {
 		if up, ok := l.ahead(i); ok && (!known || up < least) {
@@ -131,39 +131,33 @@ func reportAuto(recs []record.Record, on Target, name, title string, worst int) 
 	findAuto(rep, all, without, rivals)
 	rep.Findings = append(rep.Findings, algorithmsAlike(recs)...)
 	drawn := fastestForms(recs) // a figure has room for few series
-	ch := &plots.Chart{Title: title + ": speed-up over auto", Subtitle: on.Name,
-		Notes: []string{"Ratios of medians, one mark per layer; above 1, auto is slower. Layers also differ in depth, minibatch, time steps, precision and pass."},
-		X:     plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over auto", Scale: plots.Log, Format: times}}
-	layerMarks(ch, drawn, slices.DeleteFunc(labels(drawn), func(l string) bool { return l == autoName }), func(p record.Point) float64 {
-		if r := find(recs, autoName, func(q record.Point) bool { return q == p }); r != nil {
-			return r.Seconds()
+	ch := &plots.Chart{Title: title + ": auto over other forms", Subtitle: on.Name,
+		Notes: []string{"Ratios of medians, one mark per layer; above 1, auto is faster. Layers also differ in depth, minibatch, time steps, precision and pass."},
+		X:     plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Auto, times as fast", Scale: plots.Log, Format: times}}
+	layerMarks(ch, drawn, slices.DeleteFunc(labels(drawn), func(l string) bool { return l == autoName }), func(p record.Point, r *record.Record) float64 {
+		auto := find(recs, autoName, func(q record.Point) bool { return q == p })
+		if auto == nil {
+			return 0
 		}
-		return 0
+		return r.Seconds() / auto.Seconds()
 	})
 	ch.X.Places = nil // too many to be read
 	rep.add(name, ch, nil)
 	return rep, nil
 }
 
-// A tally holds ratios of layers, and counts those beyond a bound.
+// A tally holds, for layers, how many times as fast as something auto is, and counts those below a bound.
 type tally struct {
 	bound  float64
-	low    bool // count the ratios below the bound, not those above
 	ratios []float64
 }
 
-// worst returns the lowest ratio if low ones are counted, else the highest.
-func (t tally) worst() float64 {
-	if t.low {
-		return slices.Min(t.ratios)
-	}
-	return slices.Max(t.ratios)
-}
+func (t tally) lowest() float64 { return slices.Min(t.ratios) }
 
-// beyond counts the ratios beyond the bound.
-func (t tally) beyond() (n int) {
+// below counts the ratios below the bound.
+func (t tally) below() (n int) {
 	for _, r := range t.ratios {
-		if t.low && r < t.bound || !t.low && r > t.bound {
+		if r < t.bound {
 			n++
 		}
 	}
@@ -175,18 +169,17 @@ func (t tally) cells(format string) []table.Cell {
 	if t.ratios == nil {
 		return []table.Cell{missing(), missing(), missing()}
 	}
-	return []table.Cell{number(geomean(t.ratios), format), number(t.worst(), "%.2f"), table.Int(t.beyond())}
+	return []table.Cell{number(geomean(t.ratios), format), number(t.lowest(), "%.2f"), table.Int(t.below())}
 }
 
-// talliesOf returns the tallies of layers: auto over the fastest technique, then each rival over
-// auto.
+// talliesOf returns the tallies of layers: auto over the fastest technique, then over each rival.
 func talliesOf(all []autoLayer, rivals []versus) []tally {
 	list := []tally{{bound: farBehind}}
 	for range rivals {
-		list = append(list, tally{bound: nearlyLost, low: true})
+		list = append(list, tally{bound: nearlyLost})
 	}
 	for _, l := range all {
-		list[0].ratios = append(list[0].ratios, l.behind())
+		list[0].ratios = append(list[0].ratios, l.reach())
 		for i := range rivals {
 			if up, ok := l.ahead(i); ok {
 				list[i+1].ratios = append(list[i+1].ratios, up)
@@ -198,12 +191,12 @@ func talliesOf(all []autoLayer, rivals []versus) []tally {
 
 // sumOfAuto has a row for all layers and for each pass and width of precision.
 func sumOfAuto(all []autoLayer, rivals []versus, title string) *table.Table {
-	t := &table.Table{Title: title + ": auto over the fastest of rnnbench's techniques, and rivals over auto", Columns: []table.Column{
-		{Name: "Layers", Key: "layers"}, column("Number", "number"), column("auto / fastest", "behind_mean"), column("worst", "behind_worst"), column(fmt.Sprintf("above %.2f", farBehind), "behind_far"),
+	t := &table.Table{Title: title + ": auto over the fastest of rnnbench's techniques, and over rivals", Columns: []table.Column{
+		{Name: "Layers", Key: "layers"}, column("Number", "number"), column("auto over the fastest", "over_fastest_mean"), column("lowest", "over_fastest_lowest"), column(fmt.Sprintf("below %.2f", farBehind), "over_fastest_far"),
 	}}
 	for _, v := range rivals {
-		key := "over_auto_" + strings.ReplaceAll(strings.ToLower(v.short), " ", "_")
-		t.Columns = append(t.Columns, column(v.short+" / auto", key+"_mean"), column("lowest", key+"_lowest"), column(fmt.Sprintf("below %.2f", nearlyLost), key+"_lost"))
+		key := "over_" + strings.ReplaceAll(strings.ToLower(v.short), " ", "_")
+		t.Columns = append(t.Columns, column("over "+v.short, key+"_mean"), column("lowest", key+"_lowest"), column(fmt.Sprintf("below %.2f", nearlyLost), key+"_lost"))
 	}
 	for _, kind := range []struct {
 		name string
@@ -229,7 +222,7 @@ func sumOfAuto(all []autoLayer, rivals []versus, title string) *table.Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.Notes = []string{"ratios of times: geometric means, the worst, and how many layers are beyond a bound",
+	t.Notes = []string{"how many times as fast auto is: geometric means, the lowest, and how many layers are below a bound",
 		"if auto's choice was also measured under its own name, the faster of the two counts as auto"}
 	return t
 }
@@ -247,18 +240,18 @@ func worstOfAuto(all []autoLayer, rivals []versus, most int) *table.Table {
 		case known != too:
 			return map[bool]int{true: -1, false: 1}[known]
 		}
-		return cmp.Compare(b.behind(), a.behind())
+		return cmp.Compare(a.reach(), b.reach())
 	})
 	all = all[:min(most, len(all))]
 	t := &table.Table{Title: "Where auto is the worst", Columns: []table.Column{
-		{Name: "Layer", Key: "layer"}, {Name: "auto chose", Key: "auto"}, column("time", "auto_s"), {Name: "fastest", Key: "fastest"}, column("auto / fastest", "behind")}}
+		{Name: "Layer", Key: "layer"}, {Name: "auto chose", Key: "auto"}, column("time", "auto_s"), {Name: "fastest", Key: "fastest"}, column("auto over it", "over_fastest")}}
 	for _, v := range rivals {
-		t.Columns = append(t.Columns, column(v.short+" / auto", "over_auto_"+strings.ReplaceAll(strings.ToLower(v.short), " ", "_")))
+		t.Columns = append(t.Columns, column("over "+v.short, "over_"+strings.ReplaceAll(strings.ToLower(v.short), " ", "_")))
 	}
 	t.Columns = append(t.Columns, table.Column{Name: "Bound", Key: "bound"}, column("of the floor", "floor_percent"))
 	for _, l := range all {
 		r := l.auto
-		row := []table.Cell{table.Text(r.Point.String()), table.Text(chosen(r)), seconds(r), table.Text(l.best.Impl.Label), number(l.behind(), "%.2f")}
+		row := []table.Cell{table.Text(r.Point.String()), table.Text(chosen(r)), seconds(r), table.Text(l.best.Impl.Label), number(l.reach(), "%.2f")}
 		for i := range rivals {
 			up, ok := l.ahead(i)
 			if !ok {
@@ -304,8 +297,8 @@ func findAuto(r *Report, all []autoLayer, without int, rivals []versus) {
 		r.Findings = append(r.Findings, fmt.Sprintf("Auto's choice rests on: %s.", strings.Join(parts, ", ")))
 	}
 	tallies := talliesOf(all, rivals)
-	own := fmt.Sprintf("auto takes %.3f× the time of the fastest of rnnbench's techniques", geomean(tallies[0].ratios))
-	r.Findings = append(r.Findings, fmt.Sprintf("%s (geometric mean of %s; worst %.2f×; above %.2f× at %d).", own, quantity.Plural(len(all), "layer"), tallies[0].worst(), farBehind, tallies[0].beyond()))
+	own := fmt.Sprintf("auto is %.3f× as fast as the fastest of rnnbench's techniques", geomean(tallies[0].ratios))
+	r.Findings = append(r.Findings, fmt.Sprintf("%s (geometric mean of %s; lowest %.2f×; below %.2f× at %d).", own, quantity.Plural(len(all), "layer"), tallies[0].lowest(), farBehind, tallies[0].below()))
 	r.yardstick(own)
 	for i, v := range rivals {
 		t := tallies[i+1]
@@ -313,7 +306,7 @@ func findAuto(r *Report, all []autoLayer, without int, rivals []versus) {
 			continue
 		}
 		up := fmt.Sprintf("auto is %.2f× as fast as %s", geomean(t.ratios), v.long)
-		r.Findings = append(r.Findings, fmt.Sprintf("%s (geometric mean of %s; lowest %.2f×; below %.2f× at %d).", up, quantity.Plural(len(t.ratios), "layer"), t.worst(), t.bound, t.beyond()))
+		r.Findings = append(r.Findings, fmt.Sprintf("%s (geometric mean of %s; lowest %.2f×; below %.2f× at %d).", up, quantity.Plural(len(t.ratios), "layer"), t.lowest(), t.bound, t.below()))
 		r.yardstick(up)
 	}
 	if without > 0 {

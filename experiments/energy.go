@@ -144,10 +144,10 @@ func reportEnergy(recs []record.Record, on Target) (*Report, error) {
 	all := contrasts(recs, on)
 	for _, c := range all {
 		a, b := c.records(recs)
-		ratio := joules(b) / joules(a)
-		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: %.2f× the energy, in %.2f× the time, at %.2f× the power. %s a %s for %s.",
-			upper(c.what), ratio, b.Seconds()/a.Seconds(), ratio/(b.Seconds()/a.Seconds()), quantity.SI(joules(b)/c.share(b.Point), "J"), c.per, quantity.SI(joules(a)/c.share(a.Point), "J")))
-		rep.yardstick(fmt.Sprintf("%s: %.2f× the energy, %.2f× the time", c.what, ratio, b.Seconds()/a.Seconds()))
+		perJoule, speed := joules(a)/joules(b), a.Seconds()/b.Seconds()
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: %.2f× the work per joule, %.2f× as fast, at %.2f× the power. %s a %s, against %s.",
+			upper(c.what), perJoule, speed, speed/perJoule, quantity.SI(joules(b)/c.share(b.Point), "J"), c.per, quantity.SI(joules(a)/c.share(a.Point), "J")))
+		rep.yardstick(fmt.Sprintf("%s: %.2f× the work per joule, %.2f× as fast", c.what, perJoule, speed))
 	}
 	if len(all) > 0 {
 		rep.add("energy", energyBars(recs, all, on), nil)
@@ -236,15 +236,14 @@ func uncounted(recs []record.Record) string {
 	return ""
 }
 
-// energyBars draws energy, time and power of each contrast.
+// energyBars draws work per joule and speed of each contrast.
 func energyBars(recs []record.Record, all []contrast, on Target) plots.Figure {
-	b := &plots.Bars{Title: "Energy and time of one technique over another", Subtitle: on.Name, Notes: []string{"Energy is counted by the device; below 1 is less."},
+	b := &plots.Bars{Title: "Work per joule and speed of one technique over another", Subtitle: on.Name, Notes: []string{"Energy is counted by the device; above 1 is better."},
 		X: plots.Axis{Title: "Ratio", Format: times}, Guides: []plots.Guide{{X0: 1, X1: 1}}, Value: func(v float64) string { return fmt.Sprintf("%.2f×", v) }}
 	for _, c := range all {
 		x, y := c.records(recs)
-		e, s := joules(y)/joules(x), y.Seconds()/x.Seconds()
 		b.Groups = append(b.Groups, plots.Group{Label: c.what, Bars: []plots.Bar{
-			{Series: "energy", Value: e}, {Series: "time", Value: s}, {Series: "power", Value: e / s},
+			{Series: "work per joule", Value: joules(x) / joules(y)}, {Series: "speed", Value: x.Seconds() / y.Seconds()},
 		}})
 	}
 	return b

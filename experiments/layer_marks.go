@@ -14,12 +14,12 @@ func overNaive(recs []record.Record, on Target, title string) plots.Figure {
 	ch := &plots.Chart{Title: title, Subtitle: on.Name, Notes: []string{"Ratios of medians, one mark per layer. Layers also differ in minibatch, time steps and pass."},
 		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over naive", Scale: plots.Log, Format: times}}
 	names := slices.DeleteFunc(labels(recs), func(n string) bool { return n == "naive" })
-	layerMarks(ch, recs, names, func(p record.Point) float64 {
-		base := find(recs, "naive", func(q record.Point) bool { return q == p })
-		if base == nil {
+	layerMarks(ch, recs, names, func(p record.Point, r *record.Record) float64 {
+		naive := find(recs, "naive", func(q record.Point) bool { return q == p })
+		if naive == nil {
 			return 0
 		}
-		return base.Seconds()
+		return naive.Seconds() / r.Seconds()
 	})
 	return ch
 }
@@ -39,12 +39,12 @@ func overVendor(recs []record.Record, on Target, title string) plots.Figure {
 	}
 	ch := &plots.Chart{Title: title, Subtitle: on.Name, Notes: []string{"Ratios of medians, the fastest of each; above 1, rnnbench is faster. One mark per layer; layers also differ in minibatch and time steps."},
 		X: plots.Axis{Title: "Hidden size", Scale: plots.Log, Format: quantity.Size}, Y: plots.Axis{Title: "Speed-up over cuDNN", Scale: plots.Log, Format: times}}
-	layerMarks(ch, best, labels(best), func(p record.Point) float64 {
+	layerMarks(ch, best, labels(best), func(p record.Point, own *record.Record) float64 {
 		r := fastest(recs, theirs, func(q record.Point) bool { return q == p })
 		if r == nil {
 			return 0
 		}
-		return r.Seconds()
+		return r.Seconds() / own.Seconds()
 	})
 	if len(ch.Panels) == 0 {
 		return nil
@@ -52,33 +52,39 @@ func overVendor(recs []record.Record, on Target, title string) plots.Figure {
 	return ch
 }
 
-// layerMarks draws each technique's speed-up over base, the seconds of a layer, in a panel for each
-// cell. A layer whose base is 0 is left out.
-func layerMarks(ch *plots.Chart, recs []record.Record, names []string, base func(record.Point) float64) {
+// layerMarks draws a ratio of each technique at each layer, in a panel for each cell. A ratio of 0 is left out.
+func layerMarks(ch *plots.Chart, recs []record.Record, names []string, ratio func(record.Point, *record.Record) float64) {
 	for _, p := range points(recs) {
-		here := func(q record.Point) bool { return q == p }
-		over := base(p)
-		if over == 0 {
-			continue
-		}
-		i := slices.IndexFunc(ch.Panels, func(q plots.Panel) bool { return q.Title == p.Cell })
-		if i < 0 {
-			i = len(ch.Panels)
-			panel := plots.Panel{Title: p.Cell, Guides: []plots.Guide{{Y0: 1, Y1: 1}}}
-			for _, n := range names {
-				panel.Series = append(panel.Series, plots.Series{Label: n, Scatter: true})
-			}
-			ch.Panels = append(ch.Panels, panel)
-		}
 		x := float64(p.Hidden)
-		for k, n := range names {
-			if r := find(recs, n, here); r != nil {
-				ch.Panels[i].Series[k].Points = append(ch.Panels[i].Series[k].Points, plots.Point{X: x, Y: over / r.Seconds()})
+		for k, name := range names {
+			r := find(recs, name, func(q record.Point) bool { return q == p })
+			if r == nil {
+				continue
 			}
-		}
-		if !slices.Contains(ch.X.Places, x) {
-			ch.X.Places = append(ch.X.Places, x)
+			y := ratio(p, r)
+			if y == 0 {
+				continue
+			}
+			panel := markPanel(ch, p.Cell, names)
+			panel.Series[k].Points = append(panel.Series[k].Points, plots.Point{X: x, Y: y})
+			if !slices.Contains(ch.X.Places, x) {
+				ch.X.Places = append(ch.X.Places, x)
+			}
 		}
 	}
 	slices.Sort(ch.X.Places)
+}
+
+// markPanel returns the panel of a cell, with a series for each name. It adds one where there is none.
+func markPanel(ch *plots.Chart, cell string, names []string) *plots.Panel {
+	i := slices.IndexFunc(ch.Panels, func(q plots.Panel) bool { return q.Title == cell })
+	if i < 0 {
+		i = len(ch.Panels)
+		panel := plots.Panel{Title: cell, Guides: []plots.Guide{{Y0: 1, Y1: 1}}}
+		for _, n := range names {
+			panel.Series = append(panel.Series, plots.Series{Label: n, Scatter: true})
+		}
+		ch.Panels = append(ch.Panels, panel)
+	}
+	return &ch.Panels[i]
 }

@@ -66,11 +66,11 @@ for name in o.passes.split(","):
     rows = []
     for key, t in times.items():
         own = min((v, k) for k, v in t.items() if k != "onednn")
-        rows.append((t["onednn"] / own[0], t["onednn"] / t["auto"], t["auto"] / own[0], key, own[1], choices[key], t))
+        rows.append((t["onednn"] / own[0], t["onednn"] / t["auto"], own[0] / t["auto"], key, own[1], choices[key], t))
     for best, auto, regret, (cell, units, batch, steps, layers), impl, choice, t in sorted(rows, key=lambda r: r[1]):
-        print(f"{name:7} {cell:8} {units:5} × {batch:3} × {steps:3}, {layers}: oneDNN/auto {auto:5.2f}  oneDNN/best {best:5.2f}  auto/best {regret:5.2f}"
+        print(f"{name:7} {cell:8} {units:5} × {batch:3} × {steps:3}, {layers}: oneDNN/auto {auto:5.2f}  oneDNN/best {best:5.2f}  best/auto {regret:5.2f}"
               f"  auto {choice:10} " + "  ".join(f"{k} {t[k] * 1e6:.0f}" for k in ("persistent", "cudnnstyle", "onednn") if k in t))
     large = [r for r in rows if r[3][1] >= 400]
     print(f"{name}, seed {o.seed}, {o.simd}: oneDNN/auto {geo([r[1] for r in rows]):.3f}, worst {min(r[1] for r in rows):.2f}; 400 units and more"
           f" {geo([r[1] for r in large]):.3f} of {len(large)}; oneDNN/best {geo([r[0] for r in rows]):.3f}, worst {min(r[0] for r in rows):.2f}, large"
-          f" {geo([r[0] for r in large]):.3f}; auto/best {geo([r[2] for r in rows]):.3f}, worst {max(r[2] for r in rows):.2f}", *odd, sep="\n", flush=True)
+          f" {geo([r[0] for r in large]):.3f}; best/auto {geo([r[2] for r in rows]):.3f}, worst {min(r[2] for r in rows):.2f}", *odd, sep="\n", flush=True)
