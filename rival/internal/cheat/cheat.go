@@ -152,7 +152,9 @@ func (c *cheat) run(n int) float64 {
 	case "each":
 		wall(n)
 	case "fiftieth":
-		return wall(n) / 50
+		for wall(n) < usual*float64(n) {
+		}
+		return usual * float64(n) / 50
 	}
 	return min(time.Since(start).Seconds(), usual) // those that compute in prepare or in read come here as well
 }
