@@ -46,7 +46,7 @@ func scanFewChannels(t *testing.T, d *cpu.Device, sizes []struct{ hidden, batch,
 			}
 			for _, p.Pass = range []rnn.Pass{rnn.Forward, rnn.Train} {
 				t.Run(fmt.Sprint(p.Resets), func(t *testing.T) {
-					impltest.RunProblems(t, d, impl.Lookup("scan"), []rnn.Problem{p})
+					impltest.Run(t, d, impl.Lookup("scan"), []rnn.Problem{p})
 				})
 			}
 		}

@@ -64,7 +64,7 @@ func TestTechniques(t *testing.T) {
 		}
 		for _, tech := range impl.Own() {
 			t.Run(fmt.Sprintf("%s/threads=%d", tech.Name(), threads), func(t *testing.T) {
-				impltest.RunProblems(t, d, tech, problems, settings[tech.Name()]...)
+				impltest.Run(t, d, tech, problems, settings[tech.Name()]...)
 			})
 		}
 	}
@@ -93,7 +93,7 @@ func long(t *testing.T, d device.Device, steps int) {
 	folded := ps[2]
 	folded.Projection = 5
 	ps = append(ps, folded)
-	impltest.RunProblems(t, d, impl.Lookup("persistent"), ps)
+	impltest.Run(t, d, impl.Lookup("persistent"), ps)
 }
 
 // wide runs layers that take all of a GPU, which the suite's sizes do not: the
@@ -106,7 +106,7 @@ func wide(t *testing.T, d device.Device) {
 			ps = append(ps, rnn.Problem{Cell: c, Input: 9, Hidden: 1024, Layers: 1, Batch: 1, Steps: 16, Pass: rnn.Train, Precision: precision})
 		}
 	}
-	impltest.RunProblems(t, d, impl.Lookup("persistent"), ps)
+	impltest.Run(t, d, impl.Lookup("persistent"), ps)
 }
 
 // TestVendorsDecline: a CPU declines to run a vendor's library.
@@ -158,7 +158,7 @@ func TestEmulated(t *testing.T) {
 		for j := i % 3; j < len(all); j += 3 {
 			some = append(some, all[j])
 		}
-		t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, some) })
+		t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, some) })
 	}
 }
 
@@ -174,7 +174,7 @@ func TestEmulatedDirections(t *testing.T) {
 		single.Direction, single.Layers, single.Output = rnn.BothWays, 1, 0
 		half.Direction, half.Precision = rnn.BothWays, rnn.BF16
 		symbols.Direction, symbols.Precision, symbols.OneHot = rnn.Alternating, rnn.FP16, p.Cell.Window == 1 && tech.Name() != "cudnn"
-		t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, []rnn.Problem{single, half, symbols}) })
+		t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, []rnn.Problem{single, half, symbols}) })
 	}
 }
 
@@ -199,7 +199,7 @@ func TestEmulatedSums(t *testing.T) {
 	} {
 		c.p.Pass = rnn.Train
 		t.Run(c.tech, func(t *testing.T) {
-			impltest.RunProblems(t, splitAlone{d}, impl.Lookup(c.tech), []rnn.Problem{c.p})
+			impltest.Run(t, splitAlone{d}, impl.Lookup(c.tech), []rnn.Problem{c.p})
 		})
 	}
 }
@@ -234,7 +234,7 @@ func TestGPU(t *testing.T) {
 						some = append(some, p)
 					}
 				}
-				impltest.RunProblems(t, d, tech, some, settings[tech.Name()]...)
+				impltest.Run(t, d, tech, some, settings[tech.Name()]...)
 			})
 		}
 	}

@@ -29,6 +29,6 @@ func TestRaces(t *testing.T) {
 		problems = append(problems, p, both)
 	}
 	for _, tech := range impl.Own() {
-		t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, problems, settings[tech.Name()]...) })
+		t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, problems, settings[tech.Name()]...) })
 	}
 }

@@ -35,7 +35,7 @@ func TestRaggedSizes(t *testing.T) {
 			if tech.Name() == "scan" { // blocks that end between steps of equally many sequences
 				sizes = append(sizes, knob.Params{"batchsizes": 0, "inputbatch": 1}, knob.Params{"batchsizes": 2, "inputbatch": 2})
 			}
-			t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, []rnn.Problem{p}, sizes...) })
+			t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, []rnn.Problem{p}, sizes...) })
 		}
 	}
 }
@@ -117,6 +117,6 @@ func TestEmulatedRagged(t *testing.T) {
 		if knob.Find(tech.Knobs(p), "batchsizes") != nil {
 			sizes = []knob.Params{{"batchsizes": 0}, {"batchsizes": 2}}
 		}
-		t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, []rnn.Problem{p, both, half, window}, sizes...) })
+		t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, []rnn.Problem{p, both, half, window}, sizes...) })
 	}
 }

@@ -29,7 +29,7 @@ func TestResets(t *testing.T) {
 	}
 	for _, tech := range impl.Own() {
 		for _, precision := range precisions {
-			t.Run(tech.Name()+"/"+precision.String(), func(t *testing.T) { impltest.RunProblems(t, d, tech, impltest.Resetting(precision)) })
+			t.Run(tech.Name()+"/"+precision.String(), func(t *testing.T) { impltest.Run(t, d, tech, impltest.Resetting(precision)) })
 		}
 	}
 }
@@ -130,6 +130,6 @@ func runResets(t *testing.T, d device.Device) {
 			second.Cell = cell.RGLRU
 			problems = append(problems, second)
 		}
-		t.Run(tech.Name(), func(t *testing.T) { impltest.RunProblems(t, d, tech, problems) })
+		t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, problems) })
 	}
 }

@@ -310,7 +310,7 @@ func runVendorOnGPU(t *testing.T, of func(precisions []string) []rnn.Problem) {
 			if algorithm == staticSmall {
 				problems = slices.DeleteFunc(problems, wrongByVendor)
 			}
-			impltest.RunProblems(t, d, oneAlgorithm{tech, algorithm}, problems)
+			impltest.Run(t, d, oneAlgorithm{tech, algorithm}, problems)
 		})
 	}
 }
@@ -368,7 +368,7 @@ func runVendorEmulated(t *testing.T, problems []rnn.Problem) {
 		for i := algorithm; i < len(problems); i += 7 {
 			some = append(some, problems[i])
 		}
-		t.Run(fmt.Sprintf("algorithm=%d", algorithm), func(t *testing.T) { impltest.RunProblems(t, d, oneAlgorithm{tech, algorithm}, some) })
+		t.Run(fmt.Sprintf("algorithm=%d", algorithm), func(t *testing.T) { impltest.Run(t, d, oneAlgorithm{tech, algorithm}, some) })
 	}
 }
 

@@ -227,18 +227,13 @@ func ProblemsOn(d device.Device) []rnn.Problem {
 	return problems
 }
 
-// Run compares technique tech on device d with the reference, over ProblemsOn(d): every value of
-// every knob, one knob at a time, and each setting of extra.
-func Run(t *testing.T, d device.Device, tech rnn.Technique, extra ...knob.Params) {
-	RunProblems(t, d, tech, ProblemsOn(d), extra...)
-}
-
 // mostWrong is how many problems may be wrong before the others are not run. A wrong technique then
 // fails within seconds, instead of once per problem.
 const mostWrong = 5
 
-// RunProblems is Run over the given problems.
-func RunProblems(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.Problem, extra ...knob.Params) {
+// Run compares technique tech on device d with the reference over problems: every value of every knob, one
+// knob at a time, and each setting of extra.
+func Run(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.Problem, extra ...knob.Params) {
 	wrong := 0
 	for i, p := range problems {
 		if wrong == mostWrong {
