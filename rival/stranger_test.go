@@ -118,9 +118,12 @@ func (s *stranger) say(verb, line string) {
 		}
 		os.Exit(7)
 	case "orphan": // its grandchild has a session of its own, and no parent
+		s.what = ""
 		if err := exec.Command("sh", "-c", "setsid sleep 600 >/dev/null 2>&1 &").Run(); err != nil {
 			s.die(err)
 		}
+		fmt.Println(line)
+	case "":
 		fmt.Println(line)
 	case "garbage":
 		fmt.Println("Loading libraries …")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,17 +38,16 @@ func TestStrays(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.close()
-		ask := func() {
-			t.Helper()
+		var pids []int
+		stopped := func() bool {
 			if _, _, err := p.ask(time.Minute, request{Hello: version}); err != nil {
 				t.Fatal(err)
 			}
+			time.Sleep(10 * time.Millisecond) // a signal takes effect when the process is scheduled
+			pids = strays(p.mark, p.cmd.Process.Pid)
+			return len(pids) > 0 && !slices.ContainsFunc(pids, func(pid int) bool { return state(pid) != "T" })
 		}
-		until("the grandchild does not start", func() bool { ask(); return len(p.strays) > 0 })
-		pids := strays(p.mark, p.cmd.Process.Pid)
-		for _, pid := range pids {
-			until("the grandchild is not stopped", func() bool { s := state(pid); return s == "T" || s == "Z" || s == "" })
-		}
+		until("the grandchild is not stopped", stopped) // by the answer after it has started
 		end(p)
 		for _, pid := range pids {
 			until(fmt.Sprintf("%s: the grandchild %d lives on", name, pid), func() bool { s := state(pid); return s == "" || s == "Z" })
