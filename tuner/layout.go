@@ -118,7 +118,7 @@ func (l *Layout) settleOffered(d device.Device, offered []knob.Knob, rest knob.P
 		switch {
 		case here != nil && here.Accepts(v):
 		case known == nil: // most likely it was meant for the technique
-			err = l.unknownKnob(name, knobNames(l.offered, offered))
+			err = l.unknownKnob(name, knob.Names(slices.Concat(l.offered, offered)))
 			return fmt.Errorf("%s: %w", l.Spec.Name, err)
 		case !known.Accepts(v):
 			return fmt.Errorf("%s: %w", l.Spec.Name, known.Reject(v))
@@ -160,7 +160,7 @@ func CheckKnobs(d device.Device, techniques []rnn.Technique, p record.Point, spe
 	for _, name := range slices.Sorted(maps.Keys(l.rest)) {
 		switch known, v := knob.Find(vocabulary, name), l.rest[name]; {
 		case known == nil:
-			return fmt.Errorf("%s: %w", spec.Name, l.unknownKnob(name, knobNames(l.offered, vocabulary)))
+			return fmt.Errorf("%s: %w", spec.Name, l.unknownKnob(name, knob.Names(slices.Concat(l.offered, vocabulary))))
 		case !known.Accepts(v):
 			return fmt.Errorf("%s: %w", spec.Name, known.Reject(v))
 		}
@@ -191,7 +191,7 @@ func settle(techniques []rnn.Technique, p record.Point, spec grid.Spec, launched
 	l.Technique = techniques[i]
 	l.offered = rnn.KnobsOf(l.Technique, l.Problem, launched)
 	if p.Streams > 0 {
-		if slices.Contains(knobNames(l.offered), "streams") {
+		if knob.Find(l.offered, "streams") != nil {
 			if own, ok := l.Knobs["streams"]; ok && own != p.Streams {
 				return nil, fmt.Errorf("%s: knob streams is %d, but the point has S=%d: remove one of them", spec.Name, own, p.Streams)
 			}
@@ -207,14 +207,6 @@ func settle(techniques []rnn.Technique, p record.Point, spec grid.Spec, launched
 		return nil, fmt.Errorf("%s: %w", spec.Name, err)
 	}
 	return l, nil
-}
-
-func knobNames(lists ...[]knob.Knob) []string {
-	var names []string
-	for _, k := range slices.Concat(lists...) {
-		names = append(names, k.Name)
-	}
-	return names
 }
 
 // unknownKnob reports a knob that nothing offers at the point of l. It may belong to training, or to

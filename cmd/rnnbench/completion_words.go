@@ -73,7 +73,7 @@ func settingCompletions(start, device string) ([]cobra.Completion, bool) {
 	set := strings.Split(settings, ":")
 	var list []cobra.Completion
 	key, _, valued := strings.Cut(start[at:], "=")
-	for _, k := range knobsOf(name, device) {
+	for _, k := range knob.Public(knobsOf(name, device)) {
 		switch {
 		case valued && k.Name == key:
 			for _, v := range k.Values {

@@ -244,15 +244,22 @@ func knobTable(lister) (*table.Table, error) {
 	}
 	addKnobs(t, "cpu", cpu.Vocabulary())
 	addKnobs(t, "cuda", cuda.Vocabulary())
+	var internal []string
+	for _, k := range cuda.Vocabulary() {
+		if k.Internal {
+			internal = append(internal, k.Name)
+		}
+	}
 	t.Notes = []string{
 		"Techniques: knobs for " + problem.String() + "; values can differ for other problems. batchsizes needs --lengths.",
 		"Devices: knobs of each kind of device. A point skips settings that do not apply to it.",
+		"Tests and experiments also set scan:alone and, on a GPU, " + strings.Join(internal, ", ") + ".",
 	}
 	return t, nil
 }
 
 func addKnobs(t *table.Table, owner string, knobs []knob.Knob) {
-	for _, k := range knobs {
+	for _, k := range knob.Public(knobs) {
 		r := row(owner, k.Name, "", offered(k), k.Doc)
 		r[2] = table.Int(k.Values[0])
 		t.Rows = append(t.Rows, r)

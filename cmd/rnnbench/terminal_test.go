@@ -186,6 +186,9 @@ func TestFoldedProgress(t *testing.T) {
 // TestListKnobs: the list has the knobs of every kind of device, whatever machine it runs on.
 func TestListKnobs(t *testing.T) {
 	rnnbench(t, "list knobs -o csv").want(t, exit.Done, []string{"\ncpu,bands,0,", "\ncpu,ahead,0,", "\ncuda,graph,0,", "\ncuda,resident,0,", "\npersistent,inputbatch,"}, nil)
+	if o := rnnbench(t, "list knobs -o csv"); strings.Contains(o.out, "\ncuda,clocks,") || strings.Contains(o.out, "\nscan,alone,") {
+		t.Error("internal knobs are listed")
+	}
 }
 
 // TestReportSettings: a page shows no default as a setting.

@@ -79,7 +79,8 @@ func operations(t *testing.T, devices []device.Device) {
 }
 
 // checkVocabulary checks the knobs that d offers for s against d's vocabulary. It must have each
-// knob, with all the values that d accepts for s and with the same default.
+// knob, with all the values that d accepts for s and with the same default. A tuner tries no
+// internal knob.
 func checkVocabulary(t *testing.T, d device.Device, s *schedule.Schedule) {
 	t.Helper()
 	all := d.Vocabulary()
@@ -88,6 +89,9 @@ func checkVocabulary(t *testing.T, d device.Device, s *schedule.Schedule) {
 		if of == nil {
 			t.Errorf("%s: knob %s is not in the vocabulary", d.Info().Name, k.Name)
 			continue
+		}
+		if of.Internal != k.Internal || k.Internal && len(k.Values) > 1 {
+			t.Errorf("%s: knob %s: internal is %v here and %v in the vocabulary, with values %v", d.Info().Name, k.Name, k.Internal, of.Internal, k.Values)
 		}
 		wrong := slices.DeleteFunc(slices.Concat(k.Values, []int{k.Min, k.Max}), of.Accepts)
 		if len(wrong) > 0 || k.Values[0] != of.Values[0] {

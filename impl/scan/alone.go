@@ -21,7 +21,7 @@ const (
 
 // aloneKnob measures a device, not a technique, so a tuner does not turn it.
 func aloneKnob() knob.Knob {
-	return knob.Knob{Name: "alone", Values: []int{whole}, Min: whole, Max: backwardCopy,
+	return knob.Knob{Name: "alone", Values: []int{whole}, Min: whole, Max: backwardCopy, Internal: true,
 		Doc: "time the whole pass (0), its forward (1) or backward scan (2) alone, or a copy of as many bytes as 1 (3) or 2 (4)"}
 }
 

@@ -14,11 +14,19 @@ import (
 
 // A Knob is one tunable integer. Values are those worth trying; the first is
 // the default. Where Max is set, any integer from Min to Max is accepted.
+// An Internal knob is for tests and experiments: it is accepted, but no list
+// offers it, and it has one value worth trying.
 type Knob struct {
 	Name     string
 	Doc      string
 	Values   []int
 	Min, Max int
+	Internal bool
+}
+
+// Public returns the knobs that are not Internal.
+func Public(knobs []Knob) []Knob {
+	return slices.DeleteFunc(slices.Clone(knobs), func(k Knob) bool { return k.Internal })
 }
 
 // Accepts reports whether v is a value of k.
@@ -56,17 +64,16 @@ type Params map[string]int
 // names the first knob or value that is not offered.
 func (p Params) Complete(knobs []Knob) (Params, error) {
 	out := make(Params, len(knobs))
-	names := make([]string, len(knobs))
-	for i, k := range knobs {
-		out[k.Name], names[i] = k.Values[0], k.Name
+	for _, k := range knobs {
+		out[k.Name] = k.Values[0]
 	}
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		k := Find(knobs, name)
 		if k == nil {
-			if len(names) == 0 {
+			if len(knobs) == 0 {
 				return nil, fmt.Errorf("unknown knob %q: no knobs apply here", name)
 			}
-			return nil, fmt.Errorf("unknown knob %q: the knobs are %s", name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("unknown knob %q: the knobs are %s", name, strings.Join(Names(knobs), ", "))
 		}
 		if !k.Accepts(p[name]) {
 			return nil, k.Reject(p[name])
@@ -74,6 +81,14 @@ func (p Params) Complete(knobs []Knob) (Params, error) {
 		out[name] = p[name]
 	}
 	return out, nil
+}
+
+// Names returns the names of the knobs that are not Internal.
+func Names(knobs []Knob) (names []string) {
+	for _, k := range Public(knobs) {
+		names = append(names, k.Name)
+	}
+	return names
 }
 
 // Split divides p by name between the knobs of two owners. Settings that neither owns go to the

@@ -9,6 +9,7 @@ import (
 var knobs = []Knob{
 	{Name: "fused", Values: []int{1, 0}},
 	{Name: "streams", Values: []int{2, 1, 4}, Min: 1, Max: 64},
+	{Name: "clocks", Values: []int{0}, Max: 1, Internal: true},
 }
 
 func TestComplete(t *testing.T) {
@@ -17,8 +18,9 @@ func TestComplete(t *testing.T) {
 		want Params
 		err  string
 	}{
-		{in: "", want: Params{"fused": 1, "streams": 2}},
-		{in: "fused=0:streams=3", want: Params{"fused": 0, "streams": 3}},
+		{in: "", want: Params{"fused": 1, "streams": 2, "clocks": 0}},
+		{in: "fused=0:streams=3", want: Params{"fused": 0, "streams": 3, "clocks": 0}},
+		{in: "clocks=1", want: Params{"fused": 1, "streams": 2, "clocks": 1}},
 		{in: "fused=2", err: "knob fused cannot be 2: it takes 1, 0"},
 		{in: "streams=65", err: "knob streams cannot be 65: it takes 1 to 64"},
 		{in: "fussed=1", err: `unknown knob "fussed": the knobs are fused, streams`},

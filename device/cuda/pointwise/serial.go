@@ -26,7 +26,7 @@ func SerialKnobs(s *schedule.Schedule) []knob.Knob {
 
 // SerialKnob selects the serial scan, a rival to compare parallel scans with.
 func SerialKnob() knob.Knob {
-	return knob.Knob{Name: "scanserial", Doc: "1: scan by one kernel with a thread per channel that loops over time, the rival of a parallel scan", Values: []int{0}, Max: 1}
+	return knob.Knob{Name: "scanserial", Doc: "1: scan by one kernel with a thread per channel that loops over time, the rival of a parallel scan", Values: []int{0}, Max: 1, Internal: true}
 }
 
 // A serial is a scan with one thread per channel.

@@ -40,9 +40,9 @@ func ask(k knob.Params) asked {
 // rowKnobs returns the knobs for unaligned rows and small scans.
 func rowKnobs() []knob.Knob {
 	return []knob.Knob{
-		{Name: "scanlanes", Doc: "scans of unaligned rows: most channels of a chain, 32, 64 or 128; 256: the same, by a team; 512: all channels, by a team whose tiles are whole rows; 0: chosen", Values: []int{0}, Max: rowsAsked},
-		{Name: "scancut", Doc: "scans of unaligned rows: chains end at multiples of so many bytes, 32, 64 or 128; 16: at any channel; 0: 32 for large scans in training", Values: []int{0}, Max: scanLine},
-		{Name: "scansmall", Doc: "small scans: 1: the next kernel begins early; 2: also, each chain is one tile if it fits", Values: []int{0}, Max: smallSole},
+		{Name: "scanlanes", Doc: "scans of unaligned rows: most channels of a chain, 32, 64 or 128; 256: the same, by a team; 512: all channels, by a team whose tiles are whole rows; 0: chosen", Values: []int{0}, Max: rowsAsked, Internal: true},
+		{Name: "scancut", Doc: "scans of unaligned rows: chains end at multiples of so many bytes, 32, 64 or 128; 16: at any channel; 0: 32 for large scans in training", Values: []int{0}, Max: scanLine, Internal: true},
+		{Name: "scansmall", Doc: "small scans: 1: the next kernel begins early; 2: also, each chain is one tile if it fits", Values: []int{0}, Max: smallSole, Internal: true},
 	}
 }
 

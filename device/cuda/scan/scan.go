@@ -437,6 +437,6 @@ func Knobs(s *schedule.Schedule) []knob.Knob {
 
 // KnobDocs returns the knobs of scans.
 func KnobDocs() []knob.Knob {
-	steps := knob.Knob{Name: "scansteps", Doc: "steps per thread in a tile of a scan; 0: chosen by bytes per step, channels and time", Values: []int{0}, Max: maxTeamSteps}
+	steps := knob.Knob{Name: "scansteps", Doc: "steps per thread in a tile of a scan; 0: chosen by bytes per step, channels and time", Values: []int{0}, Max: maxTeamSteps, Internal: true}
 	return append([]knob.Knob{steps}, rowKnobs()...)
 }
