@@ -299,10 +299,23 @@ func Reasons(recs []*record.Record) string {
 		return strings.Compare(a, b)
 	})
 	for i, w := range words {
-		words[i] = fmt.Sprintf("%d %s", count[w], w)
-		if count[w] > 1 && (strings.HasSuffix(w, "answer") || strings.HasSuffix(w, "error")) {
-			words[i] += "s"
+		if count[w] > 1 {
+			w = plural(w)
 		}
+		words[i] = fmt.Sprintf("%d %s", count[words[i]], w)
 	}
 	return strings.Join(words, ", ")
+}
+
+// plural returns a reason as that of several records: "wrong answers", "settings unsupported".
+func plural(reason string) string {
+	if noun, ok := strings.CutSuffix(reason, " unsupported"); ok {
+		return strings.TrimSuffix(strings.Replace(noun, "history", "histories", 1), "s") + "s unsupported"
+	}
+	for _, noun := range []string{"answer", "error", "time"} {
+		if strings.HasSuffix(reason, noun) {
+			return reason + "s"
+		}
+	}
+	return reason
 }

@@ -18,6 +18,18 @@ func TestSkipsWithoutPlaces(t *testing.T) {
 	}
 }
 
+// TestPluralReasons: counts of reasons are plain English.
+func TestPluralReasons(t *testing.T) {
+	for reason, want := range map[string]string{
+		"setting unsupported": "settings unsupported", "resets unsupported": "resets unsupported", "history unsupported": "histories unsupported",
+		"wrong answer": "wrong answers", "impossible time": "impossible times", "out of memory": "out of memory",
+	} {
+		if got := plural(reason); got != want {
+			t.Errorf("%q of several is %q, want %q", reason, got, want)
+		}
+	}
+}
+
 // TestPlace: a place names its unusual values, or all of them if none is unusual.
 func TestPlace(t *testing.T) {
 	recs := []*record.Record{
