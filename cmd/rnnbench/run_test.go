@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +35,9 @@ func TestMain(m *testing.M) {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) > 1 && os.Args[1] == asProgram {
+		if word := os.Getenv(holdVariable); word != "" {
+			os.Exit(run(context.Background(), os.Args[2:], os.Stdin, os.Stdout, io.MultiWriter(os.Stderr, hold(word))))
+		}
 		os.Exit(process(os.Args[2:]))
 	}
 	if os.Getenv(beProgram) != "" {
