@@ -57,7 +57,12 @@ func TestMain(m *testing.M) {
 			return l, nil
 		}
 		l, err := measure(m, i)
-		l.Unsure = nil // tests do not depend on what else the machine does
+		if l.Unsure != nil { // tests do not depend on what else the machine does
+			l.FLOPS, l.Copy, l.Unsure = max(l.FLOPS, 1e12), max(l.Copy, 1e11), nil // no time is impossible by these
+			for i := range l.More {
+				l.More[i].Value = max(l.More[i].Value, 1e12)
+			}
+		}
 		known[key] = l
 		return l, err
 	}
