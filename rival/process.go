@@ -16,8 +16,12 @@ import (
 	"rnnbench/device/worker"
 )
 
-// pipeGrace is how long processes that a killed rival has started may hold its pipes.
-const pipeGrace = time.Second
+// pipeGrace is how long processes that a killed rival has started may hold its pipes, and dying how long a rival
+// may live on after its output has ended: it may have to wait for a processor.
+const (
+	pipeGrace = time.Second
+	dying     = time.Minute
+)
 
 // A process is a running rival. It is stopped between requests, so that it takes no time from
 // others.
@@ -174,7 +178,7 @@ func (p *process) kill() {
 
 // reap waits for the end of the process and returns how it ended.
 func (p *process) reap() string {
-	timer := time.AfterFunc(pipeGrace, p.kill)
+	timer := time.AfterFunc(dying, p.kill)
 	defer timer.Stop()
 	<-p.ended
 	return p.cmd.ProcessState.String()

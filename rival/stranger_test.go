@@ -110,8 +110,12 @@ func (s *stranger) say(verb, line string) {
 	case "crash":
 		fmt.Fprintln(os.Stderr, "first line\nSegmentation fault \x1b[31m")
 		os.Exit(7)
+	case "linger": // after its output, as where a processor or a driver is busy
+		os.Stdout.Close()
+		time.Sleep(2 * time.Second)
+		os.Exit(7)
 	case "heir": // its child holds the pipes
-		child := exec.Command("sleep", "60")
+		child := exec.Command("sleep", "300")
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
 		if err := child.Start(); err != nil {
 			s.die(err)

@@ -26,7 +26,7 @@ func TestStrays(t *testing.T) {
 	}
 	until := func(what string, ok func() bool) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); !ok(); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal(what)
 			}
@@ -39,13 +39,21 @@ func TestStrays(t *testing.T) {
 		}
 		defer p.close()
 		var pids []int
+		patience := 10 * time.Millisecond
 		stopped := func() bool {
 			if _, _, err := p.ask(time.Minute, request{Hello: version}); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(10 * time.Millisecond) // a signal takes effect when the process is scheduled
-			pids = strays(p.mark, p.cmd.Process.Pid)
-			return len(pids) > 0 && !slices.ContainsFunc(pids, func(pid int) bool { return state(pid) != "T" })
+			patience *= 2 // a signal takes effect when the process is scheduled, and the next request resumes it
+			for asked := time.Now(); ; time.Sleep(time.Millisecond) {
+				pids = strays(p.mark, p.cmd.Process.Pid)
+				if len(pids) > 0 && !slices.ContainsFunc(pids, func(pid int) bool { return state(pid) != "T" }) {
+					return true
+				}
+				if time.Since(asked) > patience {
+					return false
+				}
+			}
 		}
 		until("the grandchild is not stopped", stopped) // by the answer after it has started
 		end(p)

@@ -2,7 +2,6 @@ package tuner
 
 import (
 	"testing"
-	"time"
 )
 
 // SetReferenceFLOPs sets how many operations the reference may take before a problem counts as large.
@@ -21,9 +20,6 @@ func SetPeerBytes(t testing.TB, bytes int64) {
 
 // SideBySide is how many candidates are precompiled at once.
 const SideBySide = sideBySide
-
-// SetClock has warm-ups of s end, and samples be charged, by a clock of the test's.
-func SetClock(s *Sweep, now func() time.Time) { s.now = now }
 
 // SetRechecks sets the share of the measuring time that checks of samples may take, and how many follow
 // a sample at most.

@@ -27,7 +27,7 @@ func TestImpossible(t *testing.T) {
 		record.ReasonGrowth: {Device: constant},
 	} {
 		s.Settings = quick()
-		tuner.SetClock(s, ticking(100*time.Microsecond))
+		s.Now = ticking(100 * time.Microsecond)
 		recs, err := sweep(t, s, context.Background(), []record.Point{small}, specs(t, "naive"))
 		if err != nil {
 			t.Fatal(err)

@@ -118,7 +118,7 @@ func TestFaultsAfterTheCheck(t *testing.T) {
 				if p.Calls > 0 && mode == "verify" {
 					continue
 				}
-				tuner.SetClock(s, ticking(100*time.Microsecond))
+				s.Now = ticking(100 * time.Microsecond)
 				recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, "naive", "cudnnstyle"))
 				if err != nil {
 					t.Fatal(err)
@@ -133,7 +133,7 @@ func TestFaultsAfterTheCheck(t *testing.T) {
 				continue
 			}
 			u, kept := tune(t, d)
-			tuner.SetClock(&u.Sweep, ticking(100*time.Microsecond))
+			u.Now = ticking(100 * time.Microsecond)
 			v, err := u.Tune(t.Context(), p, specs(t, "naive", "scc"), record.Impl{})
 			if err != nil {
 				t.Fatal(err)
@@ -160,7 +160,7 @@ func TestFaultsOfLargeRuns(t *testing.T) {
 	forward.Pass, forward.Batch = "forward", 1
 	for name, fault := range faults {
 		s := &tuner.Sweep{Device: tiring{open(t), fault}, Settings: quick()}
-		tuner.SetClock(s, ticking(100*time.Microsecond))
+		s.Now = ticking(100 * time.Microsecond)
 		recs, err := sweep(t, s, context.Background(), []record.Point{long, forward}, specs(t, "naive", "persistent"))
 		if err != nil {
 			t.Fatal(err)
@@ -176,7 +176,7 @@ func TestFaultsOfLargeRuns(t *testing.T) {
 // TestFaultsThatAreNotTimed: where a sample is one run, a fault of runs back to back is in no time.
 func TestFaultsThatAreNotTimed(t *testing.T) {
 	s := &tuner.Sweep{Device: tiring{open(t), faults["zeros of runs back to back"]}, Settings: quick()}
-	tuner.SetClock(s, ticking(60*time.Millisecond)) // longer than 50 of quick's samples
+	s.Now = ticking(60 * time.Millisecond) // longer than 50 of quick's samples
 	recs, err := sweep(t, s, context.Background(), []record.Point{small()}, specs(t, "naive", "persistent"))
 	if err != nil || len(recs) != 2 {
 		t.Fatalf("%d records, %v", len(recs), err)

@@ -14,12 +14,12 @@ import (
 // errCut says that ctx ended in the middle of a sample.
 var errCut = errors.New("tuner: the sample was not finished")
 
-// clock is the time by which warm-ups end and samples are charged.
+// clock is the time by s.Now or, where that is not set, by the system's clock.
 func clock(s *Sweep) time.Time {
-	if s.now == nil {
+	if s.Now == nil {
 		return time.Now()
 	}
-	return s.now()
+	return s.Now()
 }
 
 // take takes one sample and checks it. It tries again if another candidate broke the device or, once,

@@ -40,14 +40,15 @@ type Sweep struct {
 	Emit func(*record.Record) error
 	// Watch, where set, receives progress events, never during a sample.
 	Watch func(Event)
+	// Now, where set, is the clock by which warm-ups end and samples are charged.
+	Now func() time.Time
 
 	answers  answers
 	backstop backstop
 	energies energies
 	tidier   tidier
-	starts   int              // of the device that failed in a row
-	now      func() time.Time // see clock; nil: time.Now
-	share    share            // of the budget
+	starts   int   // of the device that failed in a row
+	share    share // of the budget
 }
 
 // An Event is one step of a sweep, for progress displays.

@@ -410,7 +410,7 @@ func TestSweepWaitsForNoneThatIsDone(t *testing.T) {
 		return b
 	}}
 	s := &tuner.Sweep{Device: d, Settings: quick()}
-	tuner.SetClock(s, func() time.Time { return at })
+	s.Now = func() time.Time { return at }
 	s.Settings.MaxRounds, s.Settings.PointTimeout, s.Settings.TargetCI = 30, 300*time.Millisecond, 0.9
 	s.Settings.Warmup = 0 // one run a sample, since each run takes as long as any number of them
 	recs, err := sweep(t, s, context.Background(), []record.Point{small()}, specs(t, "naive", "cudnnstyle:fused=1"))

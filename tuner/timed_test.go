@@ -45,7 +45,7 @@ func clockedSweep(t *testing.T, target float64, takes func(program, call, n int)
 	t.Helper()
 	d := &clocked{Device: open(t), takes: takes}
 	s := &tuner.Sweep{Device: d, Settings: quick()}
-	tuner.SetClock(s, ticking(100*time.Microsecond))
+	s.Now = ticking(100 * time.Microsecond)
 	s.Settings.MinTime, s.Settings.MinIters, s.Settings.MaxRounds, s.Settings.TargetCI = 5*time.Millisecond, 1, 9, target
 	recs, err := sweep(t, s, context.Background(), []record.Point{small()}, specs(t, techniques...))
 	if err != nil || len(recs) != len(techniques) {

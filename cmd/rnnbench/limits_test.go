@@ -38,3 +38,22 @@ func TestUnsureLimits(t *testing.T) {
 		t.Errorf("a roofline of unsure limits: %d, %s", o.code, o.errors)
 	}
 }
+
+// TestImpossibleTimes: records of times that cannot be true are kept, shown and counted as failures.
+func TestImpossibleTimes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	usual := bench.LimitsOf
+	t.Cleanup(func() { bench.LimitsOf = usual })
+	bench.LimitsOf = func(device.Meter, device.Info) (device.Limits, error) { return device.Limits{FLOPS: 1e3}, nil }
+	rnnbench(t, tiny+" --threads 1 --out run").want(t, exit.Error, nil, []string{"no point succeeded: 4 impossible", "4 records in run"})
+	_, recs, warnings, err := record.Read("run")
+	if err != nil || len(recs) != 4 || warnings != nil {
+		t.Fatalf("%d records, %v, %v", len(recs), warnings, err)
+	}
+	for _, r := range recs {
+		if r.Status != record.Impossible || *r.ReasonCode != record.ReasonPeak {
+			t.Errorf("%s is %s: %s", r.Impl.Label, r.Status, *r.ReasonCode)
+		}
+	}
+	rnnbench(t, "show run -o csv").want(t, exit.Done, []string{"impossible"}, nil)
+}

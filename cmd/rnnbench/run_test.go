@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +35,9 @@ func TestMain(m *testing.M) {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) > 1 && os.Args[1] == asProgram {
+		if word := os.Getenv(holdVariable); word != "" {
+			os.Exit(run(context.Background(), os.Args[2:], os.Stdin, os.Stdout, io.MultiWriter(os.Stderr, hold(word))))
+		}
 		os.Exit(process(os.Args[2:]))
 	}
 	if os.Getenv(beProgram) != "" {
@@ -53,7 +57,12 @@ func TestMain(m *testing.M) {
 			return l, nil
 		}
 		l, err := measure(m, i)
-		l.Unsure = nil // tests do not depend on what else the machine does
+		if l.Unsure != nil { // tests do not depend on what else the machine does
+			l.FLOPS, l.Copy, l.Unsure = max(l.FLOPS, 1e12), max(l.Copy, 1e11), nil // no time is impossible by these
+			for i := range l.More {
+				l.More[i].Value = max(l.More[i].Value, 1e12)
+			}
+		}
 		known[key] = l
 		return l, err
 	}

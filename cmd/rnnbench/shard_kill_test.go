@@ -19,8 +19,8 @@ func TestTuneShardIsKilled(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const line = "tune -H 8:64:8 -B 2 -T 3 --impl naive,cudnnstyle --depth 1 --max-rounds 4 --min-time 0s --threads 1 --wisdom w.toml --shard "
 	var had []record.Record
-	for range 2 {
-		child, _ := starts(t, strings.Replace(line, "--min-time 0s", "--min-time 10ms", 1)+"1/2")
+	for _, until := range []string{"[2/4]", "[3/4]"} { // points that are done count again
+		child, _ := starts(t, strings.Replace(line, "--min-time 0s", "--min-time 10ms", 1)+"1/2", until)
 		had = kept(t, had, measured(t, "1-of-2", len(had)+2))
 		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -40,15 +40,14 @@ func TestTuneShardIsKilled(t *testing.T) {
 }
 
 // TestShardIsStartedTwice starts two processes with the same index at once: one measures, the
-// other is refused and changes nothing. The one that measures would take a minute, so that
-// it is there when the other comes, and is then asked to end.
+// other is refused and changes nothing. The one that measures waits for the other, and is then
+// asked to end.
 func TestShardIsStartedTwice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for processes; the suite without -short runs it")
 	}
 	t.Chdir(t.TempDir())
 	const line = "sweep -H 8:64:8 -B 2 -T 3 --impl naive --rounds 6 --max-rounds 6 --warmup 0s --min-time 0s --threads 1 --shard 1/2"
-	slowly := strings.Replace(line, "--min-time 0s", "--min-time 2s", 1)
 	type process struct {
 		*exec.Cmd
 		said *bytes.Buffer
@@ -56,7 +55,7 @@ func TestShardIsStartedTwice(t *testing.T) {
 	var both [2]process
 	ended := make(chan int, len(both))
 	for i := range both {
-		both[i].Cmd, both[i].said = starts(t, slowly)
+		both[i].Cmd, both[i].said = starts(t, line, "[2/")
 	}
 	for i := range both {
 		go func() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,12 +21,26 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// shardGrid is 16 points of two techniques. With slowly, a point takes more than a second, so and a
-// shard ten, that a test can disturb it on a busy machine as well. Several threads would
-// wait for each other there.
+// holdVariable makes a program that starts has started wait once it has said this word, until a signal comes. So
+// it still runs when a test disturbs it, however late that is.
+const holdVariable = "HOLDS_AT"
+
+// hold returns a writer that waits, once word has been written to it, until a signal has interrupted the program.
+func hold(word string) io.Writer {
+	return &trigger{word: word, f: func() {
+		for handled := false; !handled; time.Sleep(time.Millisecond) {
+			signals.Lock()
+			handled = signals.stop == nil
+			signals.Unlock()
+		}
+	}}
+}
+
+// shardGrid is 16 points of two techniques. With slowly, a point takes part of a second, so that most tests
+// disturb a shard within a point. Several threads would wait for each other on a busy machine.
 const (
 	shardGrid = "sweep -H 8:128:8 -B 2 -T 3 --impl naive,cudnnstyle --rounds 6 --max-rounds 6 --warmup 0s --threads 1"
-	slowly    = " --min-time 100ms"
+	slowly    = " --min-time 50ms"
 	fast      = " --min-time 0s"
 )
 
@@ -41,7 +56,7 @@ func TestShards(t *testing.T) {
 	t.Setenv("SLURMD_NODENAME", "v1")
 	first, second := shardGrid+" --shard 1/2", shardGrid+" --shard 2/2"
 
-	child, _ := starts(t, first+slowly)
+	child, _ := starts(t, first+slowly, "[ 3/1")
 	had := measured(t, "1-of-2", 1)
 	rnnbench(t, first+fast).want(t, exit.Error, nil, []string{"shard 1/2 is being measured by process ", "hint: give every job another shard"})
 	rnnbench(t, "merge out").want(t, exit.Failures, nil, []string{"no run was given of 1 of 2 shards: 2", "shard 1/2 is being measured: it has "})
@@ -51,7 +66,7 @@ func TestShards(t *testing.T) {
 	_ = child.Wait() // it was killed
 	had = kept(t, had, measured(t, "1-of-2", 1))
 	t.Setenv("SLURMD_NODENAME", "v3")
-	child, said := starts(t, first+slowly) // a requeue
+	child, said := starts(t, first+slowly, "[ 3/1") // a requeue
 	had = kept(t, had, measured(t, "1-of-2", len(had)+1))
 	terminate(t, child, said)
 	rnnbench(t, first+fast).want(t, exit.Done, nil, nil)
@@ -75,12 +90,14 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// starts starts a command in a process of its own, and returns it with its output.
-func starts(t *testing.T, line string) (*exec.Cmd, *bytes.Buffer) {
+// starts starts a command in a process of its own, and returns it with its output. The command waits once it has
+// said the word until, unless that is empty.
+func starts(t *testing.T, line, until string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{asProgram}, strings.Fields(line)...)...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
+	cmd.Env = append(os.Environ(), holdVariable+"="+until)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +108,7 @@ func starts(t *testing.T, line string) (*exec.Cmd, *bytes.Buffer) {
 // measured waits until a shard has at least n records, and returns all lines of its file.
 func measured(t *testing.T, shard string, n int) []record.Record {
 	t.Helper()
-	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(5 * time.Millisecond) {
+	for start := time.Now(); time.Since(start) < 5*time.Minute; time.Sleep(5 * time.Millisecond) {
 		found, err := filepath.Glob("out/*-" + shard + "/records.jsonl")
 		if err != nil || len(found) == 0 {
 			continue
@@ -133,7 +150,7 @@ func terminate(t *testing.T, cmd *exec.Cmd, said *bytes.Buffer) {
 		_ = cmd.Wait()
 		return
 	}
-	const grace = 30 * time.Second
+	const grace = 5 * time.Minute
 	late := time.AfterFunc(grace, func() { _ = cmd.Process.Kill() })
 	_ = cmd.Wait() // its code says how it ended
 	if code := cmd.ProcessState.ExitCode(); !late.Stop() || code != exit.Interrupted {

@@ -149,13 +149,13 @@ func TestTrainShardIsKilled(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	brief(t)
-	// Long enough that a busy machine kills the shard before it ends.
+	// Long enough that most kills come within an iteration.
 	line := strings.NewReplacer("-H 8,12,16 -B 4", "-H 80,96,112 -B 16", "--every 10", "--every 40").Replace(trainGrid) + " --iterations 600"
 	rnnbench(t, line+" --out whole").want(t, exit.Done, nil, nil)
 	had := 0
-	for i := range 2 {
+	for i, until := range []string{"naive: iteration 200,", "naive: iteration 480,"} {
 		t.Setenv("SLURMD_NODENAME", fmt.Sprintf("v%d", i+1))
-		child, _ := starts(t, line+" --shard 1/2")
+		child, _ := starts(t, line+" --shard 1/2", until)
 		had = len(measured(t, "1-of-2", had+4))
 		if i == 0 {
 			rnnbench(t, line+" --shard 1/2").want(t, exit.Error, nil, []string{"shard 1/2 is being measured by process "})
@@ -168,7 +168,7 @@ func TestTrainShardIsKilled(t *testing.T) {
 		rnnbench(t, "merge out").want(t, exit.Failures, nil, []string{"shard 1/2 was killed: it has "})
 	}
 	t.Setenv("SLURMD_NODENAME", "v3")
-	child, said := starts(t, line+" --shard 1/2") // a requeue, which is preempted
+	child, said := starts(t, line+" --shard 1/2", "persistent: iteration 200,") // a requeue, which is preempted
 	measured(t, "1-of-2", had+1)
 	terminate(t, child, said)
 	for _, s := range []string{"1/2", "2/2"} {

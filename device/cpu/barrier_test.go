@@ -126,12 +126,8 @@ func TestFailedWorkerFreesOthers(t *testing.T) {
 func TestFewSchedulerSlots(t *testing.T) {
 	p := crowd(t, 8)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	start := time.Now()
 	if err := meetings(p, newBarrier([]int{8}), 8, 20); err != nil {
 		t.Error(err)
-	}
-	if took := time.Since(start); took > time.Minute {
-		t.Errorf("20 meetings took %v", took)
 	}
 }
 

@@ -39,20 +39,16 @@ func TestFloodsAreBounded(t *testing.T) {
 	for _, where := range []string{"line", "greeting", "answer"} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		start := time.Now()
 		_, err := worker.Open(worker.Options{Device: "cpu", Start: time.Minute, Command: func() *exec.Cmd {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), asWorker+"="+where)
 			return cmd
 		}})
 		runtime.ReadMemStats(&after)
-		if err == nil || !is(err, device.ErrStart) {
+		if err == nil || !is(err, device.ErrStart) || strings.Contains(err.Error(), "no answer within") {
 			t.Errorf("%s: %v", where, err)
 		} else if n := len(err.Error()); n > 1<<13 {
 			t.Errorf("%s: the error has %d bytes", where, n)
-		}
-		if took := time.Since(start); took > 50*time.Second {
-			t.Errorf("%s: it took %v", where, took)
 		}
 		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
 			t.Errorf("%s: the parent took %d MiB", where, took>>20)
@@ -63,16 +59,12 @@ func TestFloodsAreBounded(t *testing.T) {
 // TestSilentStart: for a process that never greets, the time limit is that of a start, not that of
 // a call.
 func TestSilentStart(t *testing.T) {
-	start := time.Now()
-	_, err := worker.Open(worker.Options{Device: "cpu", Timeout: time.Minute, Start: 50 * time.Millisecond, Command: func() *exec.Cmd {
+	_, err := worker.Open(worker.Options{Device: "cpu", Timeout: time.Hour, Start: 50 * time.Millisecond, Command: func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), asWorker+"=silent")
 		return cmd
 	}})
 	if !is(err, device.ErrStart) || !strings.Contains(err.Error(), "no answer within 50ms") {
 		t.Errorf("a silent worker: %v", err)
-	}
-	if took := time.Since(start); took > 20*time.Second {
-		t.Errorf("a silent worker is given up after %v", took)
 	}
 }

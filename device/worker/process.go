@@ -86,7 +86,7 @@ func (p *process) ending(err error) error {
 		p.reap()
 		return fmt.Errorf("%w: %w", errNonsense, device.ErrFault)
 	}
-	timer := time.AfterFunc(pipeGrace, p.kill)
+	timer := time.AfterFunc(dying, p.kill)
 	state := p.reap()
 	if ours := !timer.Stop(); !ours && p.signalled() {
 		return fmt.Errorf("it ended (%s): %w", state, device.ErrKilled)
@@ -113,6 +113,10 @@ func (p *process) signalled() bool {
 
 // pipeGrace is how long child processes of a killed worker may keep its pipes open.
 const pipeGrace = time.Second
+
+// dying is how long a process may live on after its pipe is broken. One that was killed may have to wait for a
+// processor, or for a driver that frees what it has on a GPU.
+const dying = time.Minute
 
 // kill kills the process. It closes the pipe, too, since child processes may keep it open.
 func (p *process) kill() {

@@ -20,12 +20,8 @@ type Options struct {
 	Command func() *exec.Cmd // the worker, not yet started
 	Device  string           // that the worker opens
 	Timeout time.Duration    // for a call or a run of a program, before the worker counts as hung; 0: a minute
-	Start   time.Duration    // for the greeting of a new worker; 0: ten seconds
+	Start   time.Duration    // for the greeting of a new worker, and for opening its device; 0: a minute
 }
-
-// opening times Options.Start is the time limit for opening the device: the worker loads libraries,
-// and a GPU may have to wake up.
-const opening = 6
 
 // A Device is a device in another process.
 type Device struct {
@@ -46,7 +42,7 @@ func Open(o Options) (*Device, error) {
 		o.Timeout = time.Minute
 	}
 	if o.Start == 0 {
-		o.Start = 10 * time.Second
+		o.Start = time.Minute
 	}
 	d := &Device{o: o}
 	if err := d.start(); err != nil {
@@ -91,7 +87,7 @@ func (d *Device) start() error {
 		d.process = nil
 		return &remoteError{err.Error(), device.ErrStart}
 	}
-	r, err := d.call(opening*d.o.Start, request{Call: callOpen, Name: d.o.Device, Window: d.window != nil}, nil, nil)
+	r, err := d.call(d.o.Start, request{Call: callOpen, Name: d.o.Device, Window: d.window != nil}, nil, nil)
 	if err != nil {
 		d.stop()
 		return &remoteError{err.Error(), device.ErrStart}
