@@ -10,6 +10,20 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var backwardBulkVariant = &Variant{
+	Name: "backward-bulk", Backward: true, Strategies: []int{inBulk}, needs: "clusters of blocks",
+	tensor:   true,
+	Multiply: "tensor cores; each cluster gathers the gradients of all gates",
+	Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
+	config:   []string{"backward_bulk"},
+	files:    []string{"fragments", "ring", "backward_bulk"}, entry: "back_layer",
+	considered: func(c *Chooser, _ Layer) (turn, bool) {
+		allowed := c.allows(inBulk) || c.allows(inWideProducts)
+		return first.provided(c.Knobs["tensor"] != 2 && allowed && c.hasClusters()), true
+	},
+	configs: backwardBulks,
+}
+
 // A backwardBulk says how backward_bulk.cu divides a layer.
 type backwardBulk struct {
 	Layer
@@ -188,13 +202,13 @@ func (g backwardBulk) tiered(carried int, p driver.Properties) backwardBulk {
 
 // config returns g as a Config.
 func (g backwardBulk) config(carried int, p driver.Properties) Config {
-	variant, strategy := backwardBulkVariant, inBulk
+	strategy := inBulk
 	if g.depth > 0 {
-		variant, strategy = backwardStreamVariant, byStreaming
+		strategy = byStreaming
 	}
 	return Config{
 		spread: true, few: true, memory: g.weightBytes(), cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
-		variant: variant, sizes: codegen.Constants(
+		sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTERS", g.clusters, "CLUSTER", g.cluster, "UNITS", g.units, "SAMPLES", g.samples,
 			"WARPS", g.warps(), "BAND", g.band, "HEIGHT", g.height, "SPLIT", g.split, "CHUNKS", g.chunks,
 			"RESIDENT", g.resident, "PASSING", g.streamed, "PORTION", max(1, g.portion), "DEPTH", g.depth, "KEPT", g.kept(p), "SLOTS", g.slots, "EXACT", ints.FromBool(g.exact), "WORDED", ints.FromBool(g.words),
@@ -206,12 +220,9 @@ func (g backwardBulk) config(carried int, p driver.Properties) Config {
 
 // backwardBulks lists the configurations of backward-bulk that knobs allow, or says why there are
 // none.
-func (c *Chooser) backwardBulks(l Layer, registers, carried int) ([]Config, string) {
+func backwardBulks(c *Chooser, l Layer) ([]Config, string) {
 	var all []Config
-	why := noGroups(c)
-	if r := c.Knobs["resident"]; !backwardBulkVariant.Feasible(c.Properties) || c.Knobs["tensor"] == 2 || r != asExpected && r != inBulk && r != inWideProducts {
-		return nil, why
-	}
+	why, registers, carried := noGroups(c), unitRegisters(l.cell), len(carried(l.cell))
 	seen := map[string]bool{}
 	for _, samples := range c.samples(l.batch, 8, 16, 32) {
 		if samples%8 != 0 {

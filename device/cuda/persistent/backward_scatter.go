@@ -9,6 +9,27 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var backwardSIMTVariant = &Variant{
+	Name: "backward-simt", Backward: true, Strategies: []int{inClusters, overGrid},
+	Multiply: "fused multiply-adds; each block forms its part of every unit's gradient",
+	Exchange: partials,
+	config:   []string{"backward", "backward_simt"},
+	files:    []string{"backward_simt", "backward"}, entry: "back_layer",
+	considered: func(c *Chooser, _ Layer) (turn, bool) { return first.provided(c.Knobs["tensor"] != 1), false },
+	configs:    backwardScatters(scatterForms),
+}
+
+var backwardMMAVariant = &Variant{
+	Name: "backward-mma", Backward: true, Strategies: []int{inClusters, overGrid},
+	tensor:   true,
+	Multiply: "tensor cores; each block forms its part of every unit's gradient",
+	Exchange: partials,
+	config:   []string{"backward", "backward_mma"},
+	files:    []string{"backward_mma", "backward"}, entry: "back_layer",
+	considered: func(c *Chooser, _ Layer) (turn, bool) { return first.provided(c.Knobs["tensor"] != 2), false },
+	configs:    backwardScatters(scatterTensorForms),
+}
+
 // A backwardScatter says how backward.cu divides a layer.
 type backwardScatter struct {
 	Layer
@@ -156,54 +177,57 @@ func (s backwardScatter) together(p driver.Properties) int {
 	return max(1, p.Together(s.cluster)/s.clusters)
 }
 
-// backwardScatters lists how the gradient of a layer can run in groups that knobs allow, or says
-// why it cannot. carried estimates the registers per unit and thread.
-func (c *Chooser) backwardScatters(l Layer, carried int) ([]Config, string) {
-	var all []Config
-	why := noGroups(c)
-	seen := map[string]bool{}
-	for _, form := range c.scatterForms(l) {
-		c.scatterShapes(func(clusters, cluster, groups int) {
-			if groups > ints.CeilDiv(l.batch, form.samples) && c.Knobs["groups"] == 0 || clusters > 1 && form.samples > maxSpread {
-				return
-			}
-			s := form
-			s.clusters, s.cluster = clusters, cluster
-			s, no := s.shaped(clusters*cluster, carried, c.Properties)
-			if no != "" {
-				why = no
-				return
-			}
-			if s.cluster > 1 && c.Properties.Together(s.cluster) < s.clusters || clusters > 1 && s.clusters == 1 {
-				return
-			}
-			if g := s.config(c.Properties); !seen[g.sizes] {
-				seen[g.sizes] = true
-				g.Knobs["cluster"] = cluster
-				if g.spread {
-					g.Knobs["resident"], g.Knobs["groups"] = overGrid, groups
+// backwardScatters returns what lists how the gradient of a layer can run in groups that knobs
+// allow, or says why it cannot, given the ways to multiply.
+func backwardScatters(forms func(c *Chooser, l Layer) []backwardScatter) func(c *Chooser, l Layer) ([]Config, string) {
+	return func(c *Chooser, l Layer) ([]Config, string) {
+		var all []Config
+		why, carried := noGroups(c), unitRegisters(l.cell)
+		seen := map[string]bool{}
+		for _, form := range forms(c, l) {
+			c.scatterShapes(func(clusters, cluster, groups int) {
+				if groups > ints.CeilDiv(l.batch, form.samples) && c.Knobs["groups"] == 0 || clusters > 1 && form.samples > maxSpread {
+					return
 				}
-				all = append(all, g)
-			}
-		})
+				s := form
+				s.clusters, s.cluster = clusters, cluster
+				s, no := s.shaped(clusters*cluster, carried, c.Properties)
+				if no != "" {
+					why = no
+					return
+				}
+				if s.cluster > 1 && c.Properties.Together(s.cluster) < s.clusters || clusters > 1 && s.clusters == 1 {
+					return
+				}
+				if g := s.config(c.Properties); !seen[g.sizes] {
+					seen[g.sizes] = true
+					g.Knobs["cluster"] = cluster
+					if g.spread {
+						g.Knobs["resident"], g.Knobs["groups"] = overGrid, groups
+					}
+					all = append(all, g)
+				}
+			})
+		}
+		return all, why
 	}
-	return all, why
 }
 
-// scatterForms lists the ways to multiply that knobs allow.
-func (c *Chooser) scatterForms(l Layer) []backwardScatter {
-	var all []backwardScatter
+// scatterTensorForms lists the ways to multiply on tensor cores that knobs allow, and scatterForms
+// those without them.
+func scatterTensorForms(c *Chooser, l Layer) (all []backwardScatter) {
 	for _, warps := range []int{4, 8, 16} {
-		if c.Knobs["tensor"] != 2 {
-			for _, samples := range c.samples(l.batch, 8, 16, 32) {
-				if samples%8 == 0 && samples <= ints.RoundUp(l.batch, 8) {
-					all = append(all, backwardScatter{Layer: l, samples: samples, warps: warps, tensor: true})
-				}
+		for _, samples := range c.samples(l.batch, 8, 16, 32) {
+			if samples%8 == 0 && samples <= ints.RoundUp(l.batch, 8) {
+				all = append(all, backwardScatter{Layer: l, samples: samples, warps: warps, tensor: true})
 			}
 		}
-		if c.Knobs["tensor"] == 1 {
-			continue
-		}
+	}
+	return all
+}
+
+func scatterForms(c *Chooser, l Layer) (all []backwardScatter) {
+	for _, warps := range []int{4, 8, 16} {
 		for _, samples := range c.samples(l.batch, 1, 2, 4, 8) {
 			if samples != ints.PowerOfTwo(samples) {
 				continue
@@ -221,7 +245,7 @@ func (c *Chooser) scatterForms(l Layer) []backwardScatter {
 // scatterShapes yields the groups that knobs allow: clusters per group, blocks per cluster, and the
 // number of groups.
 func (c *Chooser) scatterShapes(yield func(clusters, cluster, groups int)) {
-	hopper := c.Properties.Capability >= 90
+	hopper := c.hasClusters()
 	if (c.Knobs["resident"] == asExpected || c.Knobs["resident"] == inClusters) && hopper {
 		for _, n := range c.choose("cluster", ClusterSizes()...) {
 			yield(1, n, 1)
@@ -249,16 +273,14 @@ func (s backwardScatter) config(p driver.Properties) Config {
 		"SPREAD", ints.FromBool(s.spread()), "CLUSTERS", s.clusters, "CLUSTER", s.cluster, "UNITS", s.units,
 		"SAMPLES", s.samples, "WARPS", s.warps, "CHUNKS", s.chunks(), "RESIDENT", s.resident, "SAME", s.same(),
 	) + ", "
-	variant := backwardMMAVariant
 	if s.tensor {
 		sizes += codegen.Constants("EXACT", ints.FromBool(s.exact))
 	} else {
-		variant = backwardSIMTVariant
 		sizes += codegen.Constants("OUT", s.out, "LANES", s.lanes)
 	}
 	return Config{
-		spread: s.spread(), few: s.spread(), cluster: s.cluster, blocks: s.blocks(), samples: s.samples, threads: s.threads(), shared: s.shared(), together: s.together(p), cycles: s.cycles(p),
-		variant: variant, sizes: sizes, Knobs: knob.Params{"resident": inClusters, "samples": s.samples, "tensor": 2 - ints.FromBool(s.tensor)},
+		spread: s.spread(), few: s.spread(), cluster: s.cluster, blocks: s.blocks(), samples: s.samples, threads: s.threads(), shared: s.shared(), together: s.together(p), cycles: s.cycles(p), prior: 32/s.warps + ints.FromBool(s.tensor),
+		sizes: sizes, Knobs: knob.Params{"resident": inClusters, "samples": s.samples, "tensor": 2 - ints.FromBool(s.tensor)},
 	}
 }
 

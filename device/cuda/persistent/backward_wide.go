@@ -10,6 +10,27 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var backwardWideVariant = &Variant{
+	Name: "backward-wide", Backward: true, Strategies: []int{inWideProducts}, needs: "clusters of blocks",
+	tensor:   true,
+	Multiply: "tensor cores; warpgroups multiply up to 256 sequences at once; weights beyond the chip come from the L2 cache",
+	Exchange: "the copy engine copies gradients in portions, as clusters finish them; sums are pushed within a cluster",
+	config:   []string{"backward_wide"},
+	files:    []string{"ring", "backward_wide"}, entry: "back_layer",
+	aside: "it is not predicted to be the fastest; wideback=1 asks for it",
+	ahead: true,
+	considered: func(c *Chooser, l Layer) (turn, bool) {
+		switch {
+		case c.Knobs[widebackKnob] == 1:
+			return alone, true
+		case l.gates == 1: // one gate with all weights on chip was not timed
+			return ifNone.provided(c.allows(inWideProducts)), false
+		}
+		return besides.provided(c.allows(inWideProducts)), false
+	},
+	configs: backwardWides,
+}
+
 // A backwardWide says how backward_wide.cu divides a layer. A cluster has all columns of tiles of
 // 64 units. Each of its blocks has a part of the columns.
 type backwardWide struct {
@@ -179,7 +200,7 @@ func (g backwardWide) config(carried int, p driver.Properties) Config {
 	registers := backwardWideRegisters[g.warpgroups]
 	return Config{
 		spread: true, few: true, memory: g.weightBytes(), cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
-		variant: backwardWideVariant, sizes: codegen.Constants(
+		sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTERS", g.clusters, "CLUSTER", g.cluster, "UNITS", g.units, "SAMPLES", g.samples, "WARPGROUPS", g.warpgroups, "HEIGHT", g.height,
 			"PRODUCTS", g.products, "HELD", g.held, "PASSING", g.streamed, "ROUND", g.round, "KEPT", g.kept(p), "PORTION", g.portion, "DEPTH", g.depth,
 			"MORE", registers.more, "FEWER", registers.fewer,
@@ -193,7 +214,7 @@ const widebackKnob = "wideback"
 
 // backwardWides lists the configurations of backward-wide, whose warpgroups multiply many sequences
 // at once, that knobs allow, or says why there are none.
-func backwardWides(c *Chooser, l Layer, carried int) ([]Config, string) {
+func backwardWides(c *Chooser, l Layer) ([]Config, string) {
 	var all []Config
 	switch {
 	case c.Knobs["tensor"] == 2:
@@ -201,7 +222,7 @@ func backwardWides(c *Chooser, l Layer, carried int) ([]Config, string) {
 	case !c.Properties.Hopper:
 		return nil, "only Hopper GPUs multiply by warpgroups"
 	}
-	why := noGroups(c)
+	why, carried := noGroups(c), len(carried(l.cell))
 	seen := map[string]bool{}
 	for _, cluster := range c.choose("cluster", 2, 4, 8) {
 		for warpgroups := 1; warpgroups <= 3; warpgroups++ {

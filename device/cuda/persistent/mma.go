@@ -10,6 +10,43 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var mmaVariant = &Variant{
+	Name: "mma", Strategies: []int{inClusters, overGrid},
+	tensor:   true,
+	Multiply: "tensor cores; warps share the columns of a band of units",
+	Exchange: pushes,
+	config:   []string{"mma_layer", "mma"},
+	files:    []string{"fragments", "mma_layer", "mma"}, entry: "mma_layer",
+	considered: func(c *Chooser, l Layer) (turn, bool) { return first.provided(c.onTensorCores(l)), true },
+	configs:    inGroups(mmas(overGrid)),
+}
+
+var pollVariant = &Variant{
+	Name: "mma-poll", Strategies: []int{byPolling},
+	tensor:   true,
+	Multiply: "tensor cores; each warp reads the states that it multiplies",
+	Exchange: "each warp polls the words that it needs in the L2 cache",
+	config:   []string{"mma_layer", "mma_poll"},
+	files:    []string{"fragments", "mma_layer", "mma_poll"}, entry: "mma_poll_layer",
+	considered: func(c *Chooser, l Layer) (turn, bool) {
+		return first.provided(c.onTensorCores(l) && c.allows(byPolling)), true
+	},
+	configs: inGroups(mmas(byPolling)),
+}
+
+var bulkVariant = &Variant{
+	Name: "mma-bulk", Strategies: []int{inBulk}, needs: "clusters of blocks",
+	tensor:   true,
+	Multiply: "tensor cores; groups take turns with several parts of the sequences",
+	Exchange: "the copy engine copies all states of a turn",
+	config:   []string{"mma_layer", "mma_bulk"},
+	files:    []string{"fragments", "mma_layer", "mma_bulk"}, entry: "mma_bulk_layer",
+	considered: func(c *Chooser, l Layer) (turn, bool) {
+		return first.provided(c.onTensorCores(l) && c.allows(inBulk) && c.hasClusters()), c.Knobs["resident"] == inBulk
+	},
+	configs: inGroups(mmas(inBulk)),
+}
+
 // An mma says how mma.cu, mma_poll.cu or mma_bulk.cu divides a layer.
 type mma struct {
 	Layer
@@ -166,7 +203,7 @@ func (f mma) config(p driver.Properties) Config {
 	together := f.together(p)
 	g := Config{
 		spread: f.spread, Order: ByLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
-		variant: mmaVariant, sizes: codegen.Constants(
+		sizes: codegen.Constants(
 			"SPREAD", ints.FromBool(f.spread), "CLUSTER", f.cluster, "UNITS", f.units, "SEQUENCES", f.samples,
 			"SAMPLES", 8*f.tiles(), "BAND", f.band, "SPLIT", f.split, "CHUNKS", f.chunks, "RESIDENT", f.resident,
 			"EXACT", ints.FromBool(f.exact),
@@ -175,10 +212,10 @@ func (f mma) config(p driver.Properties) Config {
 	}
 	switch {
 	case f.poll:
-		g.variant, g.sizes = pollVariant, g.sizes+", "+codegen.Constants("PARTS", f.parts, "BOUNDED", f.bounded())
+		g.sizes += ", " + codegen.Constants("PARTS", f.parts, "BOUNDED", f.bounded())
 		g.Knobs["resident"] = byPolling
 	case f.bulk:
-		g.variant, g.sizes = bulkVariant, g.sizes+", "+codegen.Constants("SLOTS", f.slots)
+		g.sizes += ", " + codegen.Constants("SLOTS", f.slots)
 		g.Knobs["resident"] = inBulk
 	default:
 		g.sizes += ", " + codegen.Constants("STREAMED", ints.FromBool(f.streamed)*f.inputs)
@@ -228,23 +265,20 @@ func (c *Chooser) sequences(batch int, spread bool, blocks int) []int {
 	return all
 }
 
-// mmas adds the configurations of so many blocks on tensor cores.
-func (c *Chooser) mmas(l Layer, states int, spread bool, blocks int, add func(Config, string)) {
-	for _, samples := range c.sequences(l.batch, spread, blocks) {
-		for _, resident := range []int{overGrid, inBulk, byPolling} { // more than one only for spread groups
-			switch {
-			case !spread && resident != overGrid || spread && c.Knobs["resident"] != asExpected && c.Knobs["resident"] != resident:
-				continue
-			case resident == inBulk && !bulkVariant.Feasible(c.Properties):
-				continue
-			}
-			samples := samples
+// mmas returns what adds the configurations on tensor cores whose states are pushed (overGrid, also
+// within clusters), polled or copied in bulk.
+func mmas(resident int) divider {
+	return func(c *Chooser, l Layer, spread bool, blocks int, add func(Config, string)) {
+		if !spread && resident != overGrid || spread && !c.allows(resident) {
+			return
+		}
+		for _, samples := range c.sequences(l.batch, spread, blocks) {
 			if resident == byPolling {
 				samples = min(samples, l.batch)
 			}
 			for _, band := range c.heights(l, resident, samples, blocks) {
 				for _, lanes := range c.choose("lanes", 4, 8, 16, 32) {
-					f := mma{Layer: l, states: states, spread: spread, bulk: resident == inBulk, poll: resident == byPolling, samples: samples, band: band, split: lanes / 4}
+					f := mma{Layer: l, states: statesOf(l), spread: spread, bulk: resident == inBulk, poll: resident == byPolling, samples: samples, band: band, split: lanes / 4}
 					f, no := f.shaped(blocks, c.Properties)
 					if no != "" {
 						add(Config{}, no)

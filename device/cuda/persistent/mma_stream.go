@@ -11,6 +11,23 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var streamVariant = &Variant{
+	Name: "mma-stream", Strategies: []int{byStreaming}, needs: "engine for bulk copies",
+	tensor:   true,
+	Multiply: "tensor cores; weights beyond the chip come from the L2 cache at each step",
+	Exchange: "each warp polls the words that it needs in the L2 cache",
+	config:   []string{"mma_stream"},
+	files:    []string{"fragments", "ring", "mma_stream"}, entry: "mma_stream_layer",
+	aside: "other kernels keep all weights on chip",
+	considered: func(c *Chooser, l Layer) (turn, bool) {
+		if c.Knobs["resident"] == byStreaming {
+			return first.provided(c.onTensorCores(l) && c.hasClusters()), true
+		}
+		return ifNone.provided(c.onTensorCores(l) && c.allows(byStreaming) && c.hasClusters()), false
+	},
+	configs: inGroups(streams),
+}
+
 // A streaming says how mma_stream.cu divides a layer. A warp's weights are counted in halves of
 // 64-byte pieces of its columns.
 type streaming struct {
@@ -118,7 +135,7 @@ func (s streaming) shaped(blocks, near, far int, p driver.Properties) (streaming
 func (s streaming) config(p driver.Properties) Config {
 	return Config{
 		spread: true, Order: ByLane, few: true, blocks: s.cluster, samples: s.samples, threads: s.threads(), shared: s.shared(), together: 1, cycles: s.cycles(p),
-		memory: s.memory(), variant: streamVariant, sizes: codegen.Constants(
+		memory: s.memory(), sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTER", s.cluster, "UNITS", s.units, "BAND", s.units, "SEQUENCES", s.samples, "SAMPLES", 8*s.eights(), "PARTS", s.parts,
 			"SPLIT", s.split, "CHUNKS", s.chunks, "NEAR", s.near, "PASSING", s.streamed, "STAGE", s.stage, "RING", s.ring, "KEPT", keptInL2(s.streamed/s.stage, int64(s.cluster)*int64(s.half()*s.stage), s.kept, p), "LOOK", s.look, "AHEAD", s.ahead,
 			"EXACT", ints.FromBool(s.exact), "BOUNDED", s.bounded(),
@@ -129,11 +146,8 @@ func (s streaming) config(p driver.Properties) Config {
 
 // streams adds the configurations of one group of so many blocks that streams some weights from
 // memory.
-func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(Config, string)) {
-	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 { // it has no such knobs
-		return
-	}
-	if r := c.Knobs["resident"]; !streamVariant.Feasible(c.Properties) || !spread || blocks != c.Properties.SMs || r != asExpected && r != byStreaming {
+func streams(c *Chooser, l Layer, spread bool, blocks int, add func(Config, string)) {
+	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 || !spread || blocks != c.Properties.SMs { // it has no such knobs
 		return
 	}
 	for _, samples := range c.samples(l.batch, 8, 16, 24, 32) {
@@ -141,7 +155,7 @@ func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(
 			for _, stage := range c.choose("stage", 1, 2) {
 				for _, ring := range c.choose("ring", 1, 2, 3, 4, 6, 8, 12) {
 					for _, parts := range c.choose("parts", 1) {
-						s := streaming{Layer: l, states: states, samples: min(samples, l.batch), parts: parts, split: max(1, lanes/4), stage: stage, ring: ring, kept: c.Knobs["kept"]}
+						s := streaming{Layer: l, states: statesOf(l), samples: min(samples, l.batch), parts: parts, split: max(1, lanes/4), stage: stage, ring: ring, kept: c.Knobs["kept"]}
 						if 8*(parts-1) >= s.samples { // some parts would have no sequences
 							continue
 						}

@@ -77,7 +77,7 @@ func (t Config) Floor() float64 {
 func (t Config) about(steps int, beside bool) launch.About {
 	a := launch.About{Variant: t.variant.Name, Config: t.Words(), Error: fitError[t.timed()], Group: device.Group{
 		Blocks: t.blocks, Samples: t.samples, Spread: t.spread, Steps: steps,
-		Tensor: t.variant != simtVariant && t.variant != backwardSIMTVariant,
+		Tensor: t.variant.tensor,
 	}}
 	if !beside {
 		a.Seconds = startTime + float64(steps)*t.Step()

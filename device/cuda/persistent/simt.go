@@ -9,6 +9,21 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var simtVariant = &Variant{
+	Name: "simt", Strategies: []int{inClusters, overGrid},
+	Multiply: "fused multiply-adds; threads share the columns of a unit",
+	Exchange: pushes,
+	config:   []string{"simt"},
+	files:    []string{"simt"}, entry: "simt_layer",
+	considered: func(c *Chooser, _ Layer) (turn, bool) {
+		if c.Knobs["tensor"] == 1 {
+			return lastResort, false
+		}
+		return besides, true
+	},
+	configs: inGroups(simts),
+}
+
 // A simt says how simt.cu divides a layer.
 type simt struct {
 	hidden, gates int
@@ -130,7 +145,7 @@ func (t simt) together(p driver.Properties) int {
 func (t simt) config(batch int, p driver.Properties) Config {
 	return Config{
 		spread: t.spread, Order: ByUnit, few: t.spread || p.Part, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
-		variant: simtVariant, sizes: codegen.Constants(
+		sizes: codegen.Constants(
 			"SPREAD", ints.FromBool(t.spread), "CLUSTER", t.cluster, "UNITS", t.units, "SAMPLES", t.samples,
 			"TILE", t.tile, "LANES", t.lanes, "CHUNKS", t.chunks, "RESIDENT", t.resident,
 			"SETTLED", ints.FromBool(t.settled(batch, p)),
@@ -140,7 +155,7 @@ func (t simt) config(batch int, p driver.Properties) Config {
 }
 
 // simts adds the configurations of groups of so many blocks.
-func (c *Chooser) simts(l Layer, spread bool, blocks int, add func(Config, string)) {
+func simts(c *Chooser, l Layer, spread bool, blocks int, add func(Config, string)) {
 	for _, samples := range c.samples(l.batch, 1, 2, 4, 8) {
 		for _, tile := range c.choose("tile", tiles(l.gates, spread, samples)...) {
 			for _, lanes := range c.choose("lanes", 4, 8, 16, 32) {

@@ -57,7 +57,7 @@ func newStacked(s *schedule.Schedule, i, n int, element []driver.Element, k knob
 	r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 	free := r.reads(cell.X)
 	st := &Stack{
-		Layer:  Layer{hidden: op.Hidden(), gates: len(r.gates), batch: op.Batch(), weights: element[op.R[0].M.ID], exact: s.Precision == schedule.FP32, within: within(op.Cell), inputs: 0},
+		Layer:  Layer{cell: op.Cell, hidden: op.Hidden(), gates: len(r.gates), batch: op.Batch(), weights: element[op.R[0].M.ID], exact: s.Precision == schedule.FP32, within: within(op.Cell), inputs: 0},
 		states: len(op.Cell.States), takes: len(op.Cell.Gates), free: len(free),
 	}
 	if element[op.X.M.ID] == driver.Single {
@@ -241,7 +241,7 @@ func (st *Stack) pays(k knob.Params, p driver.Properties) bool {
 		most = 32
 	}
 	b := Chooser{Target: &launch.Target{Knobs: k, Properties: p}}
-	all, _ := b.forwardConfigs(op.Cell, st.Layer)
+	all, _ := b.configs(st.Layer, false)
 	if len(all) == 0 || st.sequences() > most {
 		return false
 	}

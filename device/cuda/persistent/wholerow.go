@@ -9,6 +9,19 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var wholeRowVariant = &Variant{
+	Name: "wholerow", Strategies: []int{inWholeRows}, needs: "clusters of blocks",
+	tensor:   true,
+	Multiply: "tensor cores; a warp has whole rows of four units, of cells with three or four gates",
+	Exchange: "pushed to the blocks of a cluster",
+	config:   []string{"wholerow"},
+	files:    []string{"fragments", "wholerow"}, entry: "wholerow_layer",
+	considered: func(c *Chooser, l Layer) (turn, bool) {
+		return first.provided(c.onTensorCores(l) && c.allows(inWholeRows)), c.Knobs["resident"] == inWholeRows
+	},
+	configs: inGroups(wholeRows),
+}
+
 // A wholeRow says how wholerow.cu divides a layer: in clusters of blocks. Each warp multiplies the
 // rows of rowUnits units, with all of their gates and all columns.
 type wholeRow struct {
@@ -85,7 +98,7 @@ func (r wholeRow) together(p driver.Properties) int { return max(1, p.Together(r
 func (r wholeRow) config(p driver.Properties) Config {
 	return Config{
 		Order: ByUnit, few: p.Part, blocks: r.cluster, samples: r.samples, threads: r.threads(), shared: r.shared(), together: r.together(p), cycles: r.cycles(p),
-		variant: wholeRowVariant, sizes: codegen.Constants(
+		sizes: codegen.Constants(
 			"SPREAD", 0, "CLUSTER", r.cluster, "UNITS", r.units, "SEQUENCES", r.samples, "BAND", rowUnits,
 			"EXACT", ints.FromBool(r.exact), "BOUNDED", ints.FromBool(r.within == 1),
 		),
@@ -94,8 +107,8 @@ func (r wholeRow) config(p driver.Properties) Config {
 }
 
 // wholeRows adds the configurations of clusters of so many blocks.
-func (c *Chooser) wholeRows(l Layer, spread bool, blocks int, add func(Config, string)) {
-	if r := c.Knobs["resident"]; spread || r != asExpected && r != inWholeRows {
+func wholeRows(c *Chooser, l Layer, spread bool, blocks int, add func(Config, string)) {
+	if spread {
 		return
 	}
 	most := wholeRow{Layer: l}.most()
