@@ -17,6 +17,8 @@ var backwardBlockVariant = &Variant{
 	Exchange: "none beyond a block",
 	config:   []string{"backward_block"},
 	files:    []string{"backward_block"}, entry: "back_layer",
+	words: map[string]string{"AHEAD": "steps by which inputs are read ahead: %d"},
+	fit:   fit{1, 0.16}, // of 17 small layers
 	considered: func(c *Chooser, _ Layer) (turn, bool) {
 		return first.provided(c.Knobs["tensor"] != 2 && c.allows(inOneBlock)), false
 	},

@@ -17,11 +17,19 @@ var backwardBulkVariant = &Variant{
 	Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
 	config:   []string{"backward_bulk"},
 	files:    []string{"fragments", "ring", "backward_bulk"}, entry: "back_layer",
+	words: backwardBulkWords,
+	fit:   fit{0.77, 0},
 	considered: func(c *Chooser, _ Layer) (turn, bool) {
 		allowed := c.allows(inBulk) || c.allows(inWideProducts)
 		return first.provided(c.Knobs["tensor"] != 2 && allowed && c.hasClusters()), true
 	},
 	configs: backwardBulks,
+}
+
+var backwardBulkWords = map[string]string{
+	"BAND":   "units whose gradients lie side by side: %d",
+	"SLOTS":  "places for a turn's gradients: %d",
+	"WORDED": "gradients travel as words",
 }
 
 // A backwardBulk says how backward_bulk.cu divides a layer.

@@ -15,6 +15,8 @@ var backwardSIMTVariant = &Variant{
 	Exchange: partials,
 	config:   []string{"backward", "backward_simt"},
 	files:    []string{"backward_simt", "backward"}, entry: "back_layer",
+	words:      map[string]string{"OUT": "units that a thread multiplies for: %d"},
+	fit:        fit{1.16, 0.2},
 	considered: func(c *Chooser, _ Layer) (turn, bool) { return first.provided(c.Knobs["tensor"] != 1), false },
 	configs:    backwardScatters(scatterForms),
 }
@@ -26,6 +28,7 @@ var backwardMMAVariant = &Variant{
 	Exchange: partials,
 	config:   []string{"backward", "backward_mma"},
 	files:    []string{"backward_mma", "backward"}, entry: "back_layer",
+	fit:        fit{0.73, 0},
 	considered: func(c *Chooser, _ Layer) (turn, bool) { return first.provided(c.Knobs["tensor"] != 2), false },
 	configs:    backwardScatters(scatterTensorForms),
 }

@@ -10,6 +10,8 @@ var backwardStreamVariant = &Variant{
 	config:   []string{"backward_bulk"},
 	files:    []string{"fragments", "ring", "backward_bulk"}, entry: "back_layer",
 	aside: "other kernels keep all weights on chip",
+	words: backwardBulkWords,
+	fit:   fit{1.56, 0.16}, // of 9 layers beyond the chip, on an H100
 	considered: func(c *Chooser, _ Layer) (turn, bool) {
 		if c.Knobs["resident"] == byStreaming {
 			return first.provided(c.Knobs["tensor"] != 2 && c.hasClusters()), false

@@ -19,6 +19,12 @@ var backwardWideVariant = &Variant{
 	files:    []string{"ring", "backward_wide"}, entry: "back_layer",
 	aside: "it is not predicted to be the fastest; wideback=1 asks for it",
 	ahead: true,
+	words: map[string]string{
+		"WARPGROUPS": "warpgroups that multiply: %d",
+		"ROUND":      "places for streamed weights, in products: %d",
+	},
+	fit:    fit{1.78, 0.14}, // of 9 layers beyond the chip, on an H100
+	onChip: fit{0.77, 0.3},  // the factor of backward-bulk; 32 layers on an H100 rank against that as predicted
 	considered: func(c *Chooser, l Layer) (turn, bool) {
 		switch {
 		case c.Knobs[widebackKnob] == 1:

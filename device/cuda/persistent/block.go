@@ -17,6 +17,7 @@ var blockVariant = &Variant{
 	Exchange: "none beyond a block",
 	config:   []string{"block"},
 	files:    []string{"fragments", "block"}, entry: "block_layer",
+	fit: fit{0.93, 0.1}, // of 11 small layers
 	considered: func(c *Chooser, l Layer) (turn, bool) {
 		return first.provided(c.onTensorCores(l) && c.allows(inOneBlock)), false
 	},

@@ -43,7 +43,7 @@ func Within(c *cell.Cell) int { return within(c) }
 func Unsaid(v *Variant) (all []string) {
 	for _, header := range v.config {
 		for _, found := range configured.FindAllStringSubmatch(codegen.Text(kernels, header+".cuh"), -1) {
-			if constantWords(v, found[1]) == "" && !saidElsewhere[found[1]] {
+			if v.describe(found[1]) == "" && !saidElsewhere[found[1]] {
 				all = append(all, found[1])
 			}
 		}

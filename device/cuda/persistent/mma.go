@@ -17,6 +17,8 @@ var mmaVariant = &Variant{
 	Exchange: pushes,
 	config:   []string{"mma_layer", "mma"},
 	files:    []string{"fragments", "mma_layer", "mma"}, entry: "mma_layer",
+	words:      map[string]string{"STREAMED": "inputs per unit, read ahead: %d"},
+	fit:        fit{0.79, 0.22},
 	considered: func(c *Chooser, l Layer) (turn, bool) { return first.provided(c.onTensorCores(l)), true },
 	configs:    inGroups(mmas(overGrid)),
 }
@@ -28,6 +30,7 @@ var pollVariant = &Variant{
 	Exchange: "each warp polls the words that it needs in the L2 cache",
 	config:   []string{"mma_layer", "mma_poll"},
 	files:    []string{"fragments", "mma_layer", "mma_poll"}, entry: "mma_poll_layer",
+	fit: fit{0.86, 0.14},
 	considered: func(c *Chooser, l Layer) (turn, bool) {
 		return first.provided(c.onTensorCores(l) && c.allows(byPolling)), true
 	},
@@ -41,6 +44,8 @@ var bulkVariant = &Variant{
 	Exchange: "the copy engine copies all states of a turn",
 	config:   []string{"mma_layer", "mma_bulk"},
 	files:    []string{"fragments", "mma_layer", "mma_bulk"}, entry: "mma_bulk_layer",
+	words: map[string]string{"SLOTS": "places for a turn's states: %d"},
+	fit:   fit{0.68, 0.09},
 	considered: func(c *Chooser, l Layer) (turn, bool) {
 		return first.provided(c.onTensorCores(l) && c.allows(inBulk) && c.hasClusters()), c.Knobs["resident"] == inBulk
 	},

@@ -19,6 +19,15 @@ var streamVariant = &Variant{
 	config:   []string{"mma_stream"},
 	files:    []string{"fragments", "ring", "mma_stream"}, entry: "mma_stream_layer",
 	aside: "other kernels keep all weights on chip",
+	words: map[string]string{
+		"NEAR":    "halves of pieces in registers: %d",
+		"PASSING": "halves of pieces read from the L2 at each step: %d",
+		"STAGE":   "halves of pieces per copy: %d",
+		"RING":    "places for a warp's copies: %d",
+		"LOOK":    "pieces of states that are polled: %d",
+		"AHEAD":   "portions of states in flight: %d",
+	},
+	fit: fit{0.81, 0.1}, // of 10 layers beyond the chip
 	considered: func(c *Chooser, l Layer) (turn, bool) {
 		if c.Knobs["resident"] == byStreaming {
 			return first.provided(c.onTensorCores(l) && c.hasClusters()), true

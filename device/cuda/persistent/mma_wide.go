@@ -16,6 +16,12 @@ var wideVariant = &Variant{
 	Exchange: "the copy engine copies states in portions, as blocks finish them",
 	config:   []string{"mma_wide"},
 	files:    []string{"fragments", "mma_wide"}, entry: "mma_wide_layer",
+	words: map[string]string{
+		"COPIERS": "blocks that copy for each other: %d",
+		"PORTION": "products per copy: %d",
+		"DEPTH":   "places for a warpgroup's copies: %d",
+	},
+	fit: fit{0.68, 0.1}, // of 10 layers beyond the chip
 	considered: func(c *Chooser, l Layer) (turn, bool) {
 		return first.provided(c.onTensorCores(l) && c.allows(inWideProducts)), c.Knobs["resident"] == inWideProducts
 	},

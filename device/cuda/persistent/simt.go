@@ -15,6 +15,11 @@ var simtVariant = &Variant{
 	Exchange: pushes,
 	config:   []string{"simt"},
 	files:    []string{"simt"}, entry: "simt_layer",
+	words: map[string]string{
+		"TILE":    "units per thread: %d",
+		"SETTLED": "weights stay in registers over all steps",
+	},
+	fit: fit{0.75, 0.16},
 	considered: func(c *Chooser, _ Layer) (turn, bool) {
 		if c.Knobs["tensor"] == 1 {
 			return lastResort, false

@@ -27,6 +27,10 @@ type Variant struct {
 	configs func(c *Chooser, l Layer) ([]Config, string)
 	aside   string // why it is not considered though it fits; "": others were measured to be faster
 
+	words  map[string]string // describes the constants of its kernel alone: see describe
+	fit    fit
+	onChip fit // with all weights on chip, if that differs
+
 	config []string // the headers that explain its configuration
 	files  []string // the files of its text, in this order
 	entry  string   // the function that runs a layer

@@ -16,6 +16,7 @@ var wholeRowVariant = &Variant{
 	Exchange: "pushed to the blocks of a cluster",
 	config:   []string{"wholerow"},
 	files:    []string{"fragments", "wholerow"}, entry: "wholerow_layer",
+	fit: fit{0.77, 0.14},
 	considered: func(c *Chooser, l Layer) (turn, bool) {
 		return first.provided(c.onTensorCores(l) && c.allows(inWholeRows)), c.Knobs["resident"] == inWholeRows
 	},
