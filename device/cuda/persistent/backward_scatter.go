@@ -2,6 +2,7 @@ package persistent
 
 import (
 	"fmt"
+	"math"
 
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
@@ -297,4 +298,69 @@ func BackwardExchangeBytes(hidden, batch int, p driver.Properties) int64 {
 	line := hidden + ints.RoundUp(ints.CeilDiv(hidden, max(1, p.SMs/maxGroups)), 16)
 	words := 2 * 8 * int64(p.SMs) * int64(line) * int64(min(maxSpread, ints.RoundUp(batch, 8)))
 	return max(words, 2*24*int64(hidden+maxPadding)*int64(ints.RoundUp(batch, maxSamples)))
+}
+
+// The gradient by backward-simt and backward-mma: fitted to 168 measurements.
+const (
+	scatterStep         = 155  // a constant
+	scatterMultiply     = 1.45 // a multiply-add of a warp
+	scatterPiece        = 95   // a piece of a thread's weights
+	scatterTensor       = 1550 // a constant, on tensor cores
+	scatterTensorExact  = 1750 // and in single precision
+	scatterProduct      = 8    // a product of a warp
+	scatterCell         = 300  // the cell of each further unit of a thread, per gate
+	scatterSide         = 60   // each further group that exchanges within a cluster
+	scatterAlone        = 60   // added for one gate in a group of one block: rnn-tanh of 32, 64 and 96 units on an H100
+	scatterPush         = 220  // exchange within a cluster
+	scatterPushUnit     = 0.75 // and each value
+	scatterGrid         = 995  // exchange through the L2 cache
+	scatterGridRate     = 2280 // bytes per cycle: 4 TB/s
+	scatterGridThread   = 20   // each word of a thread
+	scatterGridPush     = 300  // added if groups also exchange within clusters
+	scatterSmallCluster = 1.06 // factor if clusters have fewer than 16 blocks
+)
+
+// cycles predicts a step of all sequences: products, for which shared memory delivers 128 bytes per
+// cycle; sums and the cell; and the exchange of parts. Pushes of all groups share the network
+// between multiprocessors, and words share the 4 TB/s that memory delivers.
+func (s backwardScatter) cycles(p driver.Properties) float64 {
+	groups, together := ints.CeilDiv(s.batch, s.samples), s.together(p)
+	side := float64(min(groups, together))
+	warps, pieces, far := float64(s.warps), float64(s.pieces()), float64(s.pieces()-s.resident)
+	units, live := float64(s.blocks()*s.units), float64(min(s.batch, s.samples))
+	chunks := float64(s.chunks())
+	var step, message float64
+	if s.tensor {
+		tiles, products := float64(s.samples/8), 2.0
+		step, message = scatterTensor, 4
+		if s.exact {
+			products, step = 3, scatterTensorExact
+		}
+		rounds := math.Ceil(pieces / chunks * tiles / 4)
+		step += scatterProduct*products*pieces*tiles*warps/4 + 4*warps*(chunks*rounds*min(tiles, 4)+far*float64(s.per())/4)
+		live = float64(ints.RoundUp(int(live), 2))
+	} else {
+		multiply, load := scatterMultiply*pieces*float64(s.per()*s.samples)*warps/4, warps*(pieces*float64(s.step()*s.samples)+far*float64(s.per()))
+		step = scatterStep + max(multiply, load) + min(multiply, load)/6 + scatterPiece*pieces/chunks
+		message = float64(min(4, s.out/s.lanes*s.samples))
+	}
+	step += scatterCell * float64((ints.CeilDiv(s.units*s.samples*s.same(), min(s.threads(), 256))-1)*s.gates) // sixteen warps run in turns
+	if s.cluster > 1 {
+		step += scatterPush + scatterPushUnit*units*live/message
+	}
+	if s.spread() {
+		words := units * live / float64(s.cluster)
+		step += scatterGrid + 16*words*float64(s.blocks())*side/scatterGridRate + scatterGridThread*words/float64(s.threads())
+		if s.cluster > 1 {
+			step += scatterGridPush
+		}
+		if s.cluster > 1 && s.cluster < 16 {
+			step *= scatterSmallCluster
+		}
+	} else if s.cluster > 1 { // groups of one block push nothing
+		step += scatterSide * side
+	} else if s.gates == 1 {
+		step += scatterAlone
+	}
+	return float64(ints.CeilDiv(groups, together)) * step
 }

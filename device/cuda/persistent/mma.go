@@ -23,35 +23,6 @@ var mmaVariant = &Variant{
 	configs:    inGroups(mmas(overGrid)),
 }
 
-var pollVariant = &Variant{
-	Name: "mma-poll", Strategies: []int{byPolling},
-	tensor:   true,
-	Multiply: "tensor cores; each warp reads the states that it multiplies",
-	Exchange: "each warp polls the words that it needs in the L2 cache",
-	config:   []string{"mma_layer", "mma_poll"},
-	files:    []string{"fragments", "mma_layer", "mma_poll"}, entry: "mma_poll_layer",
-	fit: fit{0.86, 0.14},
-	considered: func(c *Chooser, l Layer) (turn, bool) {
-		return first.provided(c.onTensorCores(l) && c.allows(byPolling)), true
-	},
-	configs: inGroups(mmas(byPolling)),
-}
-
-var bulkVariant = &Variant{
-	Name: "mma-bulk", Strategies: []int{inBulk}, needs: "clusters of blocks",
-	tensor:   true,
-	Multiply: "tensor cores; groups take turns with several parts of the sequences",
-	Exchange: "the copy engine copies all states of a turn",
-	config:   []string{"mma_layer", "mma_bulk"},
-	files:    []string{"fragments", "mma_layer", "mma_bulk"}, entry: "mma_bulk_layer",
-	words: map[string]string{"SLOTS": "places for a turn's states: %d"},
-	fit:   fit{0.68, 0.09},
-	considered: func(c *Chooser, l Layer) (turn, bool) {
-		return first.provided(c.onTensorCores(l) && c.allows(inBulk) && c.hasClusters()), c.Knobs["resident"] == inBulk
-	},
-	configs: inGroups(mmas(inBulk)),
-}
-
 // An mma says how mma.cu, mma_poll.cu or mma_bulk.cu divides a layer.
 type mma struct {
 	Layer
@@ -296,4 +267,65 @@ func mmas(resident int) divider {
 			}
 		}
 	}
+}
+
+// mma: fitted with simt, to 8 %. "As recorded" marks later corrections, from single layers.
+const (
+	mmaStep       = 650  // a constant
+	mmaRate       = 10.3 // a product of a warp
+	mmaExact      = 1.5  // factor in single precision: three products, partly hidden
+	mmaFar        = 0.7  // a warp's weights from shared memory
+	mmaEach       = 110  // each further value of a thread,
+	mmaEachGate   = 100  // and each of its gates
+	mmaWarp       = 35   // each further warp per quarter
+	mmaSums       = 0.32 // a sum that goes through shared memory
+	mmaPush       = 470  // exchange within a cluster
+	mmaGrid       = 1780 // exchange through the L2 cache
+	mmaGridRate   = 5000 // bytes per cycle
+	mmaGridThread = 23   // each byte of a thread
+	mmaUneven     = 1.05 // factor if sequences are not a multiple of 8
+	mmaStreamed   = 0.75 // factor if inputs are read ahead; as recorded for 512 units
+)
+
+// cycles predicts a step of all sequences; see simt.cycles.
+func (f mma) cycles(together int) float64 {
+	groups := ints.CeilDiv(f.batch, f.samples)
+	live := float64(min(f.batch, f.samples))
+	threads, tiles := float64(f.threads()), float64(f.tiles())
+	warps := float64(ints.CeilDiv(f.threads(), 128)) // per quarter of a multiprocessor
+	products := float64(2 * f.chunks * f.height())
+	rate := mmaRate
+	if f.bulk && f.weights != driver.Single { // many sums at the same time keep tensor cores busy
+		rate = min(rate, bulkRate+bulkRateFew/(float64(f.height())*tiles))
+	}
+	multiply := rate * warps * products * tiles
+	if f.exact {
+		multiply *= mmaExact
+	}
+	load := threads * tiles / 5 * float64(f.chunks)
+	multiply = max(multiply, load) + min(multiply, load)/4
+	far := mmaFar * threads / 32 * float64((f.chunks-f.resident)*f.per())
+	sums := float64((mmaEach+mmaEachGate*f.gates)*(f.each()-1)) + mmaWarp*(warps-1) + mmaSums*threads*float64(f.height())*tiles
+	bytes := live * float64(f.hidden*f.weights.Bytes())
+	if f.bulk {
+		return f.bulkCycles(bulkTurn+multiply+far+sums, bytes)
+	}
+	passes := float64(ints.CeilDiv(groups, together))
+	if f.poll {
+		return f.pollCycles(passes, products*warps*tiles, bytes)
+	}
+	exchange := float64(exchangeAlone)
+	if f.spread {
+		exchange = mmaGrid + bytes*float64(f.cluster*min(groups, together))/mmaGridRate + mmaGridThread*bytes/threads
+	} else if f.cluster > 1 {
+		exchange = mmaPush + float64(f.units*f.weights.Bytes()/16*f.cluster)*live
+	}
+	cycles := passes * (mmaStep + multiply + far + sums + exchange)
+	if f.samples%8 != 0 {
+		cycles *= mmaUneven
+	}
+	if f.streamed && !f.exact && f.cluster == 16 && threads == 256 && f.hidden > 480 && f.batch > 1 { // as recorded for 512 units
+		cycles *= mmaStreamed
+	}
+	return cycles
 }

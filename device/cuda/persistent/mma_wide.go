@@ -170,3 +170,38 @@ func wideTurns(batch, groups int) (all []int) {
 	}
 	return all
 }
+
+// mma-wide: from clocks in the kernel for six layers, with 1 to 7 turns per step, to 7 %; one gate
+// takes 25 % more.
+const (
+	wideProduct  = 0.5 // each sequence in a product of 16 columns
+	wideLeast    = 30  // least of such a product
+	wideRate     = 44  // bytes per cycle that reach a multiprocessor
+	wideSum      = 650 // sums through shared memory
+	wideCell     = 950 // cells and the count of their results,
+	wideGate     = 160 // per gate,
+	wideFunction = 38  // and per gate of each cell of a thread
+	wideRest     = 65  // each sequence beyond wideFewRest: results, and inputs that lanes gather
+	wideFewRest  = 20
+	wideRestOne  = 680  // with one gate,
+	wideRestEach = 30   // and each sequence
+	wideAlone    = 2000 // from the count to the first copy, which only another turn hides,
+	wideBlock    = 10   // and per block that counts
+	wideCaution  = 1.47 // factor: other models overestimate by as much
+)
+
+// cycles predicts a step of all sequences: products, which wait for copies, then sums, cells and
+// results. A single turn per step waits for its own exchange.
+func (w wide) cycles() float64 {
+	products, cells, gates := float64(2*w.products), float64(w.samples/4/w.rows()), float64(w.gates)
+	turn := products * max(wideLeast, wideProduct*float64(w.samples), float64(w.tile())/wideRate)
+	turn += wideSum + wideCell + gates*(wideGate+wideFunction*cells)
+	rest := float64(wideRest * (w.samples - wideFewRest))
+	if w.gates == 1 {
+		rest = float64(wideRestOne + wideRestEach*w.samples)
+	}
+	if w.passes == 1 {
+		rest = max(rest, wideAlone+wideBlock*float64(w.cluster))
+	}
+	return float64(w.passes) * wideCaution * (turn + rest)
+}

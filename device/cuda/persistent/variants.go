@@ -43,7 +43,7 @@ const (
 )
 
 // Variants lists the kernels. A Chooser lists the configurations of all that are feasible and fit,
-// and takes the one with the fewest predicted cycles (cost.go).
+// and takes the one with the fewest predicted cycles.
 var Variants = []*Variant{
 	simtVariant, mmaVariant, pollVariant, bulkVariant, wholeRowVariant, blockVariant, streamVariant, wideVariant,
 	backwardSIMTVariant, backwardMMAVariant, backwardBulkVariant, backwardBlockVariant, backwardStreamVariant, backwardWideVariant,

@@ -127,3 +127,28 @@ func wholeRows(c *Chooser, l Layer, spread bool, blocks int, add func(Config, st
 		}
 	}
 }
+
+// wholerow: from measurements of 192 and 256 units.
+const (
+	rowStep    = 780
+	rowProduct = 6.5  // a product of a quarter of a multiprocessor
+	rowCaution = 1.3  // factor: other models overestimate by as much
+	rowSecond  = 0.66 // time of a second block, which fills the first one's waits, as a share of the first one's; fp32: of a second warp
+)
+
+// cycles predicts a step of all sequences. Limits of products are the rates of tensor cores and of
+// shared memory. A block sends 32 bytes per cycle. The chain of the rest is added.
+func (r wholeRow) cycles(p driver.Properties) float64 {
+	clusters, together := ints.CeilDiv(r.batch, r.samples), r.together(p)
+	blocks := min(r.perSM(p), ints.CeilDiv(clusters, together))
+	warps := r.threads() / 32
+	quarter := float64(ints.CeilDiv(warps, 4)) // warps per quarter of a multiprocessor
+	if r.exact {
+		quarter = 1 + rowSecond*(quarter-1)
+	}
+	products := rowProduct * float64(r.parts()*r.tiles()) * quarter
+	delivered := float64(2 * warps * r.tiles())
+	sent := float64(r.cluster*warps*r.four()) / 32
+	one := max(products, delivered) + sent
+	return float64(ints.CeilDiv(clusters, together*blocks)) * rowCaution * (rowStep + one*(1+rowSecond*float64(blocks-1)))
+}
