@@ -11,8 +11,7 @@ import (
 )
 
 var backwardBulkVariant = &Variant{
-	Name: "backward-bulk", Backward: true, Strategies: []int{inBulk}, needs: "clusters of blocks",
-	tensor:   true,
+	Name: "backward-bulk", Backward: true, Strategies: []int{inBulk}, needs: "clusters of blocks", tensor: true,
 	Multiply: "tensor cores; each cluster gathers the gradients of all gates",
 	Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
 	config:   []string{"backward_bulk"},

@@ -23,8 +23,7 @@ var backwardSIMTVariant = &Variant{
 }
 
 var backwardMMAVariant = &Variant{
-	Name: "backward-mma", Backward: true, Strategies: []int{inClusters, overGrid},
-	tensor:   true,
+	Name: "backward-mma", Backward: true, Strategies: []int{inClusters, overGrid}, tensor: true,
 	Multiply: "tensor cores; each block forms its part of every unit's gradient",
 	Exchange: partials,
 	config:   []string{"backward", "backward_mma"},

@@ -3,8 +3,7 @@ package persistent
 import "rnnbench/device/cuda/ints"
 
 var backwardStreamVariant = &Variant{
-	Name: "backward-stream", Backward: true, Strategies: []int{byStreaming}, needs: "engine for bulk copies",
-	tensor:   true,
+	Name: "backward-stream", Backward: true, Strategies: []int{byStreaming}, needs: "engine for bulk copies", tensor: true,
 	Multiply: "as backward-bulk; weights beyond the chip come from the L2 cache in each turn",
 	Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
 	config:   []string{"backward_bulk"},

@@ -11,8 +11,7 @@ import (
 )
 
 var backwardWideVariant = &Variant{
-	Name: "backward-wide", Backward: true, Strategies: []int{inWideProducts}, needs: "clusters of blocks",
-	tensor:   true,
+	Name: "backward-wide", Backward: true, Strategies: []int{inWideProducts}, needs: "clusters of blocks", tensor: true,
 	Multiply: "tensor cores; warpgroups multiply up to 256 sequences at once; weights beyond the chip come from the L2 cache",
 	Exchange: "the copy engine copies gradients in portions, as clusters finish them; sums are pushed within a cluster",
 	config:   []string{"backward_wide"},

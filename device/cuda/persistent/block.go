@@ -11,8 +11,7 @@ import (
 )
 
 var blockVariant = &Variant{
-	Name: "block", Strategies: []int{inOneBlock},
-	tensor:   true,
+	Name: "block", Strategies: []int{inOneBlock}, tensor: true,
 	Multiply: "tensor cores, in 16 bits; a warp has whole rows of eight units, and a block all weights in registers",
 	Exchange: "none beyond a block",
 	config:   []string{"block"},

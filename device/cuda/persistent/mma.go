@@ -11,8 +11,7 @@ import (
 )
 
 var mmaVariant = &Variant{
-	Name: "mma", Strategies: []int{inClusters, overGrid},
-	tensor:   true,
+	Name: "mma", Strategies: []int{inClusters, overGrid}, tensor: true,
 	Multiply: "tensor cores; warps share the columns of a band of units",
 	Exchange: pushes,
 	config:   []string{"mma_layer", "mma"},

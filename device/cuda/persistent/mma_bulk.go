@@ -1,8 +1,7 @@
 package persistent
 
 var bulkVariant = &Variant{
-	Name: "mma-bulk", Strategies: []int{inBulk}, needs: "clusters of blocks",
-	tensor:   true,
+	Name: "mma-bulk", Strategies: []int{inBulk}, needs: "clusters of blocks", tensor: true,
 	Multiply: "tensor cores; groups take turns with several parts of the sequences",
 	Exchange: "the copy engine copies all states of a turn",
 	config:   []string{"mma_layer", "mma_bulk"},

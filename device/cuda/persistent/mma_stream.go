@@ -12,8 +12,7 @@ import (
 )
 
 var streamVariant = &Variant{
-	Name: "mma-stream", Strategies: []int{byStreaming}, needs: "engine for bulk copies",
-	tensor:   true,
+	Name: "mma-stream", Strategies: []int{byStreaming}, needs: "engine for bulk copies", tensor: true,
 	Multiply: "tensor cores; weights beyond the chip come from the L2 cache at each step",
 	Exchange: "each warp polls the words that it needs in the L2 cache",
 	config:   []string{"mma_stream"},

@@ -10,8 +10,7 @@ import (
 )
 
 var wideVariant = &Variant{
-	Name: "mma-wide", Strategies: []int{inWideProducts}, needs: "clusters of blocks",
-	tensor:   true,
+	Name: "mma-wide", Strategies: []int{inWideProducts}, needs: "clusters of blocks", tensor: true,
 	Multiply: "tensor cores; two warpgroups share the columns, for up to 256 sequences at once",
 	Exchange: "the copy engine copies states in portions, as blocks finish them",
 	config:   []string{"mma_wide"},

@@ -8,9 +8,11 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// A Variant is a kernel that runs a layer, or its gradient, in groups of blocks. A layer that fits
-// no group, or for which a knob asks so, runs in one group with a barrier (barrier.go). Stacked
-// layers may run as one kernel (stack.go).
+// A Variant is a kernel that runs a layer, or its gradient, in groups of blocks. Its row stands in
+// its file, with its configurations, their cycles and their words. Two kinds of kernels have no
+// rows, since they are not chosen by configurations of one layer: a layer that fits no group, or for
+// which a knob asks so, runs in one group with a barrier (barrier.go), and stacked layers may run as
+// one kernel (stack.go).
 type Variant struct {
 	Name       string
 	Backward   bool

@@ -10,8 +10,7 @@ import (
 )
 
 var wholeRowVariant = &Variant{
-	Name: "wholerow", Strategies: []int{inWholeRows}, needs: "clusters of blocks",
-	tensor:   true,
+	Name: "wholerow", Strategies: []int{inWholeRows}, needs: "clusters of blocks", tensor: true,
 	Multiply: "tensor cores; a warp has whole rows of four units, of cells with three or four gates",
 	Exchange: "pushed to the blocks of a cluster",
 	config:   []string{"wholerow"},
