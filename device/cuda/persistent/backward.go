@@ -20,36 +20,9 @@ func unitRegisters(c *cell.Cell) int {
 	return 2*len(reads) + 2*len(c.States) + len(writes) - 2
 }
 
-// backwardConfigs lists the configurations of a layer's gradient that fit and that knobs allow, the
-// cheapest first, or says why there are none.
-func (c *Chooser) backwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
-	if c.Knobs[widebackKnob] == 1 {
-		all, why := backwardWides(c, l, len(carried(of)))
-		slices.SortStableFunc(all, cheaper)
-		return all, why
-	}
-	all, why := c.backwardScatters(l, unitRegisters(of))
-	more, no := c.backwardBulks(l, unitRegisters(of), len(carried(of)))
-	if len(all) == 0 {
-		why = no
-	}
-	single, _ := backwardBlocks(c, l, unitRegisters(of))
-	all = slices.Concat(all, more, single)
-	r, beyond := c.Knobs["resident"], len(all) == 0 // the weights exceed the chip
-	if beyond || r == byStreaming {
-		all = append(all, backwardStreams(c, l, unitRegisters(of), len(carried(of)))...)
-	}
-	if (r == asExpected || r == inWideProducts) && (beyond || l.gates > 1) { // cells of one gate with all weights on chip were not timed
-		wides, _ := backwardWides(c, l, len(carried(of)))
-		all = append(all, wides...)
-	}
-	slices.SortStableFunc(all, cheaper)
-	return all, why
-}
-
 // gradient describes op's gradient, for which configurations are chosen.
 func (c *Chooser) gradient(op schedule.PersistentBackward) Layer {
-	return Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R), exact: c.Precision == schedule.FP32, within: 0, inputs: 0, resets: !op.Keep.Empty()}
+	return Layer{cell: op.Cell, hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R), exact: c.Precision == schedule.FP32, within: 0, inputs: 0, resets: !op.Keep.Empty()}
 }
 
 // Backward chooses the configuration of op; see Forward.
@@ -58,15 +31,13 @@ func (c *Chooser) Backward(op schedule.PersistentBackward) (form Config, no, err
 		return barrierConfig(), nil, nil
 	}
 	l := c.gradient(op)
-	list := func(c *Chooser) ([]Config, string) { return c.backwardConfigs(op.Cell, l) }
-	of := choice{cell: op.Cell, layer: l, backward: true}
-	all, err := c.choiceOf(of, list)
+	all, err := c.choiceOf(l, true)
 	if err != nil && c.Knobs["samples"] != 0 { // samples may suit only the forward pass
 		free, same := *c, *c.Target
 		same.Knobs = maps.Clone(c.Knobs)
 		free.Target = &same
 		delete(free.Knobs, "samples")
-		all, err = free.choiceOf(of, list)
+		all, err = free.choiceOf(l, true)
 	}
 	switch n := c.Knobs["back"]; {
 	case err != nil && (c.Knobs["resident"] == asExpected || c.Knobs["resident"] == byStreaming):
@@ -89,7 +60,7 @@ func LaunchBackward(t *launch.Target, op schedule.PersistentBackward, form Confi
 	}
 	name := codegen.KernelName("persistent", form.variant.Name, op.Cell.Name, fmt.Sprint(op.Hidden(), resetsWord(&op.Sequence)))
 	write := func() codegen.Source {
-		text := configure(form.sizes, form.variant.config...) + file("recurrence").Text + backText(op, groups, t.Element(op.R), functions(t), form.variant == backwardWideVariant) + form.variant.text()
+		text := configure(form.sizes, form.variant.config...) + file("recurrence").Text + backText(op, groups, t.Element(op.R), functions(t), form.variant.ahead) + form.variant.text()
 		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s"+
 			"(int steps, int batch, unsigned* control, unsigned* status%s, const W* weights) {\n  const Cell cell = {{}%s, weights};\n  back_layer(cell, steps, batch, control, status);\n}\n",
 			form.threads, name, codegen.Params(groups), codegen.Members(groups, 0))

@@ -10,6 +10,20 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var backwardBlockVariant = &Variant{
+	Name: "backward-block", Backward: true, Strategies: []int{inOneBlock}, tensor: true,
+	Multiply: "tensor cores, in 16 bits; a warp has whole rows of 16 units, and a block all weights in registers",
+	Exchange: "none beyond a block",
+	config:   []string{"backward_block"},
+	files:    []string{"backward_block"}, entry: "back_layer",
+	words: map[string]string{"AHEAD": "steps by which inputs are read ahead: %d"},
+	fit:   fit{1, 0.16}, // of 17 small layers
+	considered: func(c *Chooser, _ Layer) (turn, bool) {
+		return first.provided(c.Knobs["tensor"] != 2 && c.allows(inOneBlock)), false
+	},
+	configs: backwardBlocks,
+}
+
 // A backwardBlock says how backward_block.cu divides a layer: into blocks that each run the
 // gradient of some sequences and hold all weights in registers.
 type backwardBlock struct {
@@ -73,7 +87,7 @@ func (b backwardBlock) perSM(carried int, p driver.Properties) int {
 func (b backwardBlock) config(carried int, p driver.Properties) Config {
 	return Config{
 		blocks: 1, samples: b.samples, threads: b.threads(), shared: b.shared(), together: p.SMs * b.perSM(carried, p), cycles: b.cycles(carried, p),
-		variant: backwardBlockVariant, sizes: codegen.Constants("SPREAD", 0, "SAMPLES", b.samples, "AHEAD", b.ahead),
+		sizes: codegen.Constants("SPREAD", 0, "SAMPLES", b.samples, "AHEAD", b.ahead),
 		Knobs: knob.Params{"resident": inOneBlock, "samples": b.samples, "cluster": 1, "tensor": 1},
 	}
 }
@@ -101,11 +115,9 @@ func (b backwardBlock) cycles(carried int, p driver.Properties) float64 {
 }
 
 // backwardBlocks lists how the gradient of a layer can run in single blocks, as knobs allow, or
-// says why it cannot. carried estimates the registers per unit and thread.
-func backwardBlocks(c *Chooser, l Layer, carried int) (all []Config, why string) {
-	if r := c.Knobs["resident"]; c.Knobs["tensor"] == 2 || r != asExpected && r != inOneBlock {
-		return nil, "other settings rule it out"
-	}
+// says why it cannot.
+func backwardBlocks(c *Chooser, l Layer) (all []Config, why string) {
+	carried := unitRegisters(l.cell)
 	for _, samples := range c.choose("samples", 2, 4, blockColumns) {
 		for _, ahead := range []int{4, 2} {
 			b := backwardBlock{Layer: l, samples: samples, ahead: ahead}

@@ -10,6 +10,27 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var backwardBulkVariant = &Variant{
+	Name: "backward-bulk", Backward: true, Strategies: []int{inBulk}, needs: "clusters of blocks", tensor: true,
+	Multiply: "tensor cores; each cluster gathers the gradients of all gates",
+	Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
+	config:   []string{"backward_bulk"},
+	files:    []string{"fragments", "ring", "backward_bulk"}, entry: "back_layer",
+	words: backwardBulkWords,
+	fit:   fit{0.77, 0},
+	considered: func(c *Chooser, _ Layer) (turn, bool) {
+		allowed := c.allows(inBulk) || c.allows(inWideProducts)
+		return first.provided(c.Knobs["tensor"] != 2 && allowed && c.hasClusters()), true
+	},
+	configs: backwardBulks,
+}
+
+var backwardBulkWords = map[string]string{
+	"BAND":   "units whose gradients lie side by side: %d",
+	"SLOTS":  "places for a turn's gradients: %d",
+	"WORDED": "gradients travel as words",
+}
+
 // A backwardBulk says how backward_bulk.cu divides a layer.
 type backwardBulk struct {
 	Layer
@@ -188,13 +209,13 @@ func (g backwardBulk) tiered(carried int, p driver.Properties) backwardBulk {
 
 // config returns g as a Config.
 func (g backwardBulk) config(carried int, p driver.Properties) Config {
-	variant, strategy := backwardBulkVariant, inBulk
+	strategy := inBulk
 	if g.depth > 0 {
-		variant, strategy = backwardStreamVariant, byStreaming
+		strategy = byStreaming
 	}
 	return Config{
 		spread: true, few: true, memory: g.weightBytes(), cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
-		variant: variant, sizes: codegen.Constants(
+		sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTERS", g.clusters, "CLUSTER", g.cluster, "UNITS", g.units, "SAMPLES", g.samples,
 			"WARPS", g.warps(), "BAND", g.band, "HEIGHT", g.height, "SPLIT", g.split, "CHUNKS", g.chunks,
 			"RESIDENT", g.resident, "PASSING", g.streamed, "PORTION", max(1, g.portion), "DEPTH", g.depth, "KEPT", g.kept(p), "SLOTS", g.slots, "EXACT", ints.FromBool(g.exact), "WORDED", ints.FromBool(g.words),
@@ -206,12 +227,9 @@ func (g backwardBulk) config(carried int, p driver.Properties) Config {
 
 // backwardBulks lists the configurations of backward-bulk that knobs allow, or says why there are
 // none.
-func (c *Chooser) backwardBulks(l Layer, registers, carried int) ([]Config, string) {
+func backwardBulks(c *Chooser, l Layer) ([]Config, string) {
 	var all []Config
-	why := noGroups(c)
-	if r := c.Knobs["resident"]; !backwardBulkVariant.Feasible(c.Properties) || c.Knobs["tensor"] == 2 || r != asExpected && r != inBulk && r != inWideProducts {
-		return nil, why
-	}
+	why, registers, carried := noGroups(c), unitRegisters(l.cell), len(carried(l.cell))
 	seen := map[string]bool{}
 	for _, samples := range c.samples(l.batch, 8, 16, 32) {
 		if samples%8 != 0 {
@@ -246,4 +264,54 @@ func (c *Chooser) backwardBulks(l Layer, registers, carried int) ([]Config, stri
 		}
 	}
 	return all, why
+}
+
+// The gradient by backward-bulk: fitted to 176 measurements, to 9 %.
+const (
+	gatherProduct      = 14.5 // a product of a warp
+	gatherLatency      = 40   // a product that a single warp waits for
+	gatherLatencyExact = 60
+	gatherFar          = 53   // weights from shared memory that a single warp waits for
+	gatherSum          = 16   // a sum of a thread
+	gatherLatencyRing  = 4100 // cycles from the request of a copy of weights to its arrival under load, from two settings of a trial
+	gatherCopyRate     = 6400 // bytes per cycle from memory to all blocks
+	gatherHidden       = 780  // cycles of that which products hide
+	gatherOne          = 4020 // wait of a single turn per step,
+	gatherTwo          = 2490 // of each of two turns,
+	gatherMore         = 2020 // and of each of more
+	gatherWords        = 4000 // wait for words; not measured
+	gatherWord         = 60   // and each word of a thread
+	gatherWordsCaution = 1.6  // factor, since words were not measured
+)
+
+// cycles predicts a step of all sequences; see backwardScatter.cycles. A single warp waits for its
+// own products and weights, one after the other. With few turns, each waits for the exchange of the
+// one before: gradients are written, counted, seen and copied, and sums pushed. That hides a part
+// of the copies from memory to all blocks. Words were not measured and are counted with caution.
+func (g backwardBulk) cycles(p driver.Properties) float64 {
+	products, latency := 2.0, float64(gatherLatency)
+	if g.exact {
+		products, latency = 3, gatherLatencyExact
+	}
+	warps, chunks, height, far := float64(g.warps()), float64(g.chunks), float64(g.height), float64(g.height*(g.chunks-g.resident))
+	multiply := max(gatherProduct*products*height*chunks*float64(g.samples/8*ints.CeilDiv(g.warps(), 4)), latency*chunks+gatherFar*far)
+	load := warps * (chunks*float64(g.samples)/2 + 8*far)
+	turn := max(multiply, load) + min(multiply, load)/5 + gatherSum*float64(g.each*g.cluster*g.split)
+	turn += max(0, float64(g.image()*g.blocks()*min(g.together(p), ints.CeilDiv(g.batch, g.samples)))/gatherCopyRate-gatherHidden)
+	if g.depth > 0 {
+		streamed, ring := float64(g.streamed*g.chunk()), float64(g.depth*g.portion*g.chunk())
+		rate := rateOfStream(float64(g.weightBytes()), p)
+		turn = max(turn, max(0, streamed-ring)/min(rate, ring/gatherLatencyRing), streamed/rate-gatherOne)
+	}
+	switch {
+	case g.words:
+		return gatherWordsCaution * (turn + gatherWords + gatherWord*float64(g.record()*min(g.batch, g.samples))/float64(g.threads()))
+	case g.passes == 1:
+		turn += gatherOne
+	case g.passes == 2:
+		turn += gatherTwo
+	default:
+		turn += gatherMore
+	}
+	return float64(g.passes) * turn
 }

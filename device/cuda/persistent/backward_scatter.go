@@ -2,12 +2,36 @@ package persistent
 
 import (
 	"fmt"
+	"math"
 
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/knob"
 )
+
+var backwardSIMTVariant = &Variant{
+	Name: "backward-simt", Backward: true, Strategies: []int{inClusters, overGrid},
+	Multiply: "fused multiply-adds; each block forms its part of every unit's gradient",
+	Exchange: partials,
+	config:   []string{"backward", "backward_simt"},
+	files:    []string{"backward_simt", "backward"}, entry: "back_layer",
+	words:      map[string]string{"OUT": "units that a thread multiplies for: %d"},
+	fit:        fit{1.16, 0.2},
+	considered: func(c *Chooser, _ Layer) (turn, bool) { return first.provided(c.Knobs["tensor"] != 1), false },
+	configs:    backwardScatters(scatterForms),
+}
+
+var backwardMMAVariant = &Variant{
+	Name: "backward-mma", Backward: true, Strategies: []int{inClusters, overGrid}, tensor: true,
+	Multiply: "tensor cores; each block forms its part of every unit's gradient",
+	Exchange: partials,
+	config:   []string{"backward", "backward_mma"},
+	files:    []string{"backward_mma", "backward"}, entry: "back_layer",
+	fit:        fit{0.73, 0},
+	considered: func(c *Chooser, _ Layer) (turn, bool) { return first.provided(c.Knobs["tensor"] != 2), false },
+	configs:    backwardScatters(scatterTensorForms),
+}
 
 // A backwardScatter says how backward.cu divides a layer.
 type backwardScatter struct {
@@ -156,54 +180,57 @@ func (s backwardScatter) together(p driver.Properties) int {
 	return max(1, p.Together(s.cluster)/s.clusters)
 }
 
-// backwardScatters lists how the gradient of a layer can run in groups that knobs allow, or says
-// why it cannot. carried estimates the registers per unit and thread.
-func (c *Chooser) backwardScatters(l Layer, carried int) ([]Config, string) {
-	var all []Config
-	why := noGroups(c)
-	seen := map[string]bool{}
-	for _, form := range c.scatterForms(l) {
-		c.scatterShapes(func(clusters, cluster, groups int) {
-			if groups > ints.CeilDiv(l.batch, form.samples) && c.Knobs["groups"] == 0 || clusters > 1 && form.samples > maxSpread {
-				return
-			}
-			s := form
-			s.clusters, s.cluster = clusters, cluster
-			s, no := s.shaped(clusters*cluster, carried, c.Properties)
-			if no != "" {
-				why = no
-				return
-			}
-			if s.cluster > 1 && c.Properties.Together(s.cluster) < s.clusters || clusters > 1 && s.clusters == 1 {
-				return
-			}
-			if g := s.config(c.Properties); !seen[g.sizes] {
-				seen[g.sizes] = true
-				g.Knobs["cluster"] = cluster
-				if g.spread {
-					g.Knobs["resident"], g.Knobs["groups"] = overGrid, groups
+// backwardScatters returns what lists how the gradient of a layer can run in groups that knobs
+// allow, or says why it cannot, given the ways to multiply.
+func backwardScatters(forms func(c *Chooser, l Layer) []backwardScatter) func(c *Chooser, l Layer) ([]Config, string) {
+	return func(c *Chooser, l Layer) ([]Config, string) {
+		var all []Config
+		why, carried := noGroups(c), unitRegisters(l.cell)
+		seen := map[string]bool{}
+		for _, form := range forms(c, l) {
+			c.scatterShapes(func(clusters, cluster, groups int) {
+				if groups > ints.CeilDiv(l.batch, form.samples) && c.Knobs["groups"] == 0 || clusters > 1 && form.samples > maxSpread {
+					return
 				}
-				all = append(all, g)
-			}
-		})
+				s := form
+				s.clusters, s.cluster = clusters, cluster
+				s, no := s.shaped(clusters*cluster, carried, c.Properties)
+				if no != "" {
+					why = no
+					return
+				}
+				if s.cluster > 1 && c.Properties.Together(s.cluster) < s.clusters || clusters > 1 && s.clusters == 1 {
+					return
+				}
+				if g := s.config(c.Properties); !seen[g.sizes] {
+					seen[g.sizes] = true
+					g.Knobs["cluster"] = cluster
+					if g.spread {
+						g.Knobs["resident"], g.Knobs["groups"] = overGrid, groups
+					}
+					all = append(all, g)
+				}
+			})
+		}
+		return all, why
 	}
-	return all, why
 }
 
-// scatterForms lists the ways to multiply that knobs allow.
-func (c *Chooser) scatterForms(l Layer) []backwardScatter {
-	var all []backwardScatter
+// scatterTensorForms lists the ways to multiply on tensor cores that knobs allow, and scatterForms
+// those without them.
+func scatterTensorForms(c *Chooser, l Layer) (all []backwardScatter) {
 	for _, warps := range []int{4, 8, 16} {
-		if c.Knobs["tensor"] != 2 {
-			for _, samples := range c.samples(l.batch, 8, 16, 32) {
-				if samples%8 == 0 && samples <= ints.RoundUp(l.batch, 8) {
-					all = append(all, backwardScatter{Layer: l, samples: samples, warps: warps, tensor: true})
-				}
+		for _, samples := range c.samples(l.batch, 8, 16, 32) {
+			if samples%8 == 0 && samples <= ints.RoundUp(l.batch, 8) {
+				all = append(all, backwardScatter{Layer: l, samples: samples, warps: warps, tensor: true})
 			}
 		}
-		if c.Knobs["tensor"] == 1 {
-			continue
-		}
+	}
+	return all
+}
+
+func scatterForms(c *Chooser, l Layer) (all []backwardScatter) {
+	for _, warps := range []int{4, 8, 16} {
 		for _, samples := range c.samples(l.batch, 1, 2, 4, 8) {
 			if samples != ints.PowerOfTwo(samples) {
 				continue
@@ -221,7 +248,7 @@ func (c *Chooser) scatterForms(l Layer) []backwardScatter {
 // scatterShapes yields the groups that knobs allow: clusters per group, blocks per cluster, and the
 // number of groups.
 func (c *Chooser) scatterShapes(yield func(clusters, cluster, groups int)) {
-	hopper := c.Properties.Capability >= 90
+	hopper := c.hasClusters()
 	if (c.Knobs["resident"] == asExpected || c.Knobs["resident"] == inClusters) && hopper {
 		for _, n := range c.choose("cluster", ClusterSizes()...) {
 			yield(1, n, 1)
@@ -249,16 +276,14 @@ func (s backwardScatter) config(p driver.Properties) Config {
 		"SPREAD", ints.FromBool(s.spread()), "CLUSTERS", s.clusters, "CLUSTER", s.cluster, "UNITS", s.units,
 		"SAMPLES", s.samples, "WARPS", s.warps, "CHUNKS", s.chunks(), "RESIDENT", s.resident, "SAME", s.same(),
 	) + ", "
-	variant := backwardMMAVariant
 	if s.tensor {
 		sizes += codegen.Constants("EXACT", ints.FromBool(s.exact))
 	} else {
-		variant = backwardSIMTVariant
 		sizes += codegen.Constants("OUT", s.out, "LANES", s.lanes)
 	}
 	return Config{
-		spread: s.spread(), few: s.spread(), cluster: s.cluster, blocks: s.blocks(), samples: s.samples, threads: s.threads(), shared: s.shared(), together: s.together(p), cycles: s.cycles(p),
-		variant: variant, sizes: sizes, Knobs: knob.Params{"resident": inClusters, "samples": s.samples, "tensor": 2 - ints.FromBool(s.tensor)},
+		spread: s.spread(), few: s.spread(), cluster: s.cluster, blocks: s.blocks(), samples: s.samples, threads: s.threads(), shared: s.shared(), together: s.together(p), cycles: s.cycles(p), prior: 32/s.warps + ints.FromBool(s.tensor),
+		sizes: sizes, Knobs: knob.Params{"resident": inClusters, "samples": s.samples, "tensor": 2 - ints.FromBool(s.tensor)},
 	}
 }
 
@@ -272,4 +297,69 @@ func BackwardExchangeBytes(hidden, batch int, p driver.Properties) int64 {
 	line := hidden + ints.RoundUp(ints.CeilDiv(hidden, max(1, p.SMs/maxGroups)), 16)
 	words := 2 * 8 * int64(p.SMs) * int64(line) * int64(min(maxSpread, ints.RoundUp(batch, 8)))
 	return max(words, 2*24*int64(hidden+maxPadding)*int64(ints.RoundUp(batch, maxSamples)))
+}
+
+// The gradient by backward-simt and backward-mma: fitted to 168 measurements.
+const (
+	scatterStep         = 155  // a constant
+	scatterMultiply     = 1.45 // a multiply-add of a warp
+	scatterPiece        = 95   // a piece of a thread's weights
+	scatterTensor       = 1550 // a constant, on tensor cores
+	scatterTensorExact  = 1750 // and in single precision
+	scatterProduct      = 8    // a product of a warp
+	scatterCell         = 300  // the cell of each further unit of a thread, per gate
+	scatterSide         = 60   // each further group that exchanges within a cluster
+	scatterAlone        = 60   // added for one gate in a group of one block: rnn-tanh of 32, 64 and 96 units on an H100
+	scatterPush         = 220  // exchange within a cluster
+	scatterPushUnit     = 0.75 // and each value
+	scatterGrid         = 995  // exchange through the L2 cache
+	scatterGridRate     = 2280 // bytes per cycle: 4 TB/s
+	scatterGridThread   = 20   // each word of a thread
+	scatterGridPush     = 300  // added if groups also exchange within clusters
+	scatterSmallCluster = 1.06 // factor if clusters have fewer than 16 blocks
+)
+
+// cycles predicts a step of all sequences: products, for which shared memory delivers 128 bytes per
+// cycle; sums and the cell; and the exchange of parts. Pushes of all groups share the network
+// between multiprocessors, and words share the 4 TB/s that memory delivers.
+func (s backwardScatter) cycles(p driver.Properties) float64 {
+	groups, together := ints.CeilDiv(s.batch, s.samples), s.together(p)
+	side := float64(min(groups, together))
+	warps, pieces, far := float64(s.warps), float64(s.pieces()), float64(s.pieces()-s.resident)
+	units, live := float64(s.blocks()*s.units), float64(min(s.batch, s.samples))
+	chunks := float64(s.chunks())
+	var step, message float64
+	if s.tensor {
+		tiles, products := float64(s.samples/8), 2.0
+		step, message = scatterTensor, 4
+		if s.exact {
+			products, step = 3, scatterTensorExact
+		}
+		rounds := math.Ceil(pieces / chunks * tiles / 4)
+		step += scatterProduct*products*pieces*tiles*warps/4 + 4*warps*(chunks*rounds*min(tiles, 4)+far*float64(s.per())/4)
+		live = float64(ints.RoundUp(int(live), 2))
+	} else {
+		multiply, load := scatterMultiply*pieces*float64(s.per()*s.samples)*warps/4, warps*(pieces*float64(s.step()*s.samples)+far*float64(s.per()))
+		step = scatterStep + max(multiply, load) + min(multiply, load)/6 + scatterPiece*pieces/chunks
+		message = float64(min(4, s.out/s.lanes*s.samples))
+	}
+	step += scatterCell * float64((ints.CeilDiv(s.units*s.samples*s.same(), min(s.threads(), 256))-1)*s.gates) // sixteen warps run in turns
+	if s.cluster > 1 {
+		step += scatterPush + scatterPushUnit*units*live/message
+	}
+	if s.spread() {
+		words := units * live / float64(s.cluster)
+		step += scatterGrid + 16*words*float64(s.blocks())*side/scatterGridRate + scatterGridThread*words/float64(s.threads())
+		if s.cluster > 1 {
+			step += scatterGridPush
+		}
+		if s.cluster > 1 && s.cluster < 16 {
+			step *= scatterSmallCluster
+		}
+	} else if s.cluster > 1 { // groups of one block push nothing
+		step += scatterSide * side
+	} else if s.gates == 1 {
+		step += scatterAlone
+	}
+	return float64(ints.CeilDiv(groups, together)) * step
 }

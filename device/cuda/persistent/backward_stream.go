@@ -2,13 +2,29 @@ package persistent
 
 import "rnnbench/device/cuda/ints"
 
+var backwardStreamVariant = &Variant{
+	Name: "backward-stream", Backward: true, Strategies: []int{byStreaming}, needs: "engine for bulk copies", tensor: true,
+	Multiply: "as backward-bulk; weights beyond the chip come from the L2 cache in each turn",
+	Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
+	config:   []string{"backward_bulk"},
+	files:    []string{"fragments", "ring", "backward_bulk"}, entry: "back_layer",
+	aside: "other kernels keep all weights on chip",
+	words: backwardBulkWords,
+	fit:   fit{1.56, 0.16}, // of 9 layers beyond the chip, on an H100
+	considered: func(c *Chooser, _ Layer) (turn, bool) {
+		if c.Knobs["resident"] == byStreaming {
+			return first.provided(c.Knobs["tensor"] != 2 && c.hasClusters()), false
+		}
+		return ifNone.provided(c.Knobs["tensor"] != 2 && c.allows(byStreaming) && c.hasClusters()), false
+	},
+	configs: backwardStreams,
+}
+
 // backwardStreams lists how the gradient of a layer can run in one group of clusters that streams
 // some weights from memory, as knobs allow.
-func backwardStreams(c *Chooser, l Layer, registers, carried int) []Config {
+func backwardStreams(c *Chooser, l Layer) ([]Config, string) {
 	var all []Config
-	if r := c.Knobs["resident"]; !backwardStreamVariant.Feasible(c.Properties) || c.Knobs["tensor"] == 2 || r != asExpected && r != byStreaming {
-		return nil
-	}
+	registers, carried := unitRegisters(l.cell), len(carried(l.cell))
 	seen := map[string]bool{}
 	for _, samples := range c.samples(l.batch, 8, 16, 32) {
 		for _, cluster := range c.choose("cluster", 2, 4, 8) {
@@ -40,5 +56,5 @@ func backwardStreams(c *Chooser, l Layer, registers, carried int) []Config {
 			}
 		}
 	}
-	return all
+	return all, "no clusters have enough shared memory for its gradients and a ring of weights"
 }

@@ -10,6 +10,32 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var backwardWideVariant = &Variant{
+	Name: "backward-wide", Backward: true, Strategies: []int{inWideProducts}, needs: "clusters of blocks", tensor: true,
+	Multiply: "tensor cores; warpgroups multiply up to 256 sequences at once; weights beyond the chip come from the L2 cache",
+	Exchange: "the copy engine copies gradients in portions, as clusters finish them; sums are pushed within a cluster",
+	config:   []string{"backward_wide"},
+	files:    []string{"ring", "backward_wide"}, entry: "back_layer",
+	aside: "it is not predicted to be the fastest; wideback=1 asks for it",
+	ahead: true,
+	words: map[string]string{
+		"WARPGROUPS": "warpgroups that multiply: %d",
+		"ROUND":      "places for streamed weights, in products: %d",
+	},
+	fit:    fit{1.78, 0.14}, // of 9 layers beyond the chip, on an H100
+	onChip: fit{0.77, 0.3},  // the factor of backward-bulk; 32 layers on an H100 rank against that as predicted
+	considered: func(c *Chooser, l Layer) (turn, bool) {
+		switch {
+		case c.Knobs[widebackKnob] == 1:
+			return alone, true
+		case l.gates == 1: // one gate with all weights on chip was not timed
+			return ifNone.provided(c.allows(inWideProducts)), false
+		}
+		return besides.provided(c.allows(inWideProducts)), false
+	},
+	configs: backwardWides,
+}
+
 // A backwardWide says how backward_wide.cu divides a layer. A cluster has all columns of tiles of
 // 64 units. Each of its blocks has a part of the columns.
 type backwardWide struct {
@@ -179,7 +205,7 @@ func (g backwardWide) config(carried int, p driver.Properties) Config {
 	registers := backwardWideRegisters[g.warpgroups]
 	return Config{
 		spread: true, few: true, memory: g.weightBytes(), cluster: g.cluster, blocks: g.blocks(), samples: g.samples, threads: g.threads(), shared: g.shared(carried), together: g.together(p), cycles: g.cycles(p),
-		variant: backwardWideVariant, sizes: codegen.Constants(
+		sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTERS", g.clusters, "CLUSTER", g.cluster, "UNITS", g.units, "SAMPLES", g.samples, "WARPGROUPS", g.warpgroups, "HEIGHT", g.height,
 			"PRODUCTS", g.products, "HELD", g.held, "PASSING", g.streamed, "ROUND", g.round, "KEPT", g.kept(p), "PORTION", g.portion, "DEPTH", g.depth,
 			"MORE", registers.more, "FEWER", registers.fewer,
@@ -193,7 +219,7 @@ const widebackKnob = "wideback"
 
 // backwardWides lists the configurations of backward-wide, whose warpgroups multiply many sequences
 // at once, that knobs allow, or says why there are none.
-func backwardWides(c *Chooser, l Layer, carried int) ([]Config, string) {
+func backwardWides(c *Chooser, l Layer) ([]Config, string) {
 	var all []Config
 	switch {
 	case c.Knobs["tensor"] == 2:
@@ -201,7 +227,7 @@ func backwardWides(c *Chooser, l Layer, carried int) ([]Config, string) {
 	case !c.Properties.Hopper:
 		return nil, "only Hopper GPUs multiply by warpgroups"
 	}
-	why := noGroups(c)
+	why, carried := noGroups(c), len(carried(l.cell))
 	seen := map[string]bool{}
 	for _, cluster := range c.choose("cluster", 2, 4, 8) {
 		for warpgroups := 1; warpgroups <= 3; warpgroups++ {
@@ -244,4 +270,38 @@ func backwardTurns(batch, groups int) (all []int) {
 		}
 	}
 	return all
+}
+
+// backward-wide: rates of products and copies as for mma-wide, which has the same loops; the rest
+// is estimated. Nine layers on an H100 rank against backward-stream as predicted.
+const (
+	backwardWideBoth  = 0.2  // unhidden share of the shorter of products and copies
+	backwardWidePush  = 700  // until sums arrive,
+	backwardWideSent  = 24   // at so many bytes per cycle
+	backwardWideCell  = 1300 // cells and the count of their results,
+	backwardWideGate  = 160  // per gate,
+	backwardWideEach  = 45   // and per gate of each cell of a thread
+	backwardWideStore = 25   // a result of a cell of a thread, which other turns hide
+)
+
+// cycles predicts a step of all sequences: products, which wait for copies, then sums of the
+// cluster, cells and results. A single turn per step waits for its own exchange, while the ring of
+// weights fills again.
+func (g backwardWide) cycles(p driver.Properties) float64 {
+	gates, cells := float64(g.gates), float64(2*g.each())
+	products := float64(g.tiles()*g.products) * max(wideLeast, wideProduct*float64(g.samples))
+	rate := float64(wideRate)
+	streamed, room := float64(g.streamed*g.weightsOf()), float64(g.round*g.weightsOf())
+	if g.streamed > 0 {
+		rate = rateOfStream(float64(g.weightBytes()), p)
+	}
+	copies := (float64(g.products*g.tile()) + max(0, streamed-room)) / rate
+	turn := max(products, copies) + backwardWideBoth*min(products, copies)
+	turn += backwardWidePush + float64(4*g.line()*g.samples)/backwardWideSent
+	turn += backwardWideCell + gates*(backwardWideGate+backwardWideEach*cells)
+	rest := backwardWideStore * gates * cells
+	if g.passes == 1 {
+		rest = max(rest, wideAlone+wideBlock*float64(g.clusters)+min(streamed, room)*streamByte)
+	}
+	return float64(g.passes) * (turn + rest)
 }

@@ -10,6 +10,19 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var blockVariant = &Variant{
+	Name: "block", Strategies: []int{inOneBlock}, tensor: true,
+	Multiply: "tensor cores, in 16 bits; a warp has whole rows of eight units, and a block all weights in registers",
+	Exchange: "none beyond a block",
+	config:   []string{"block"},
+	files:    []string{"fragments", "block"}, entry: "block_layer",
+	fit: fit{0.93, 0.1}, // of 11 small layers
+	considered: func(c *Chooser, l Layer) (turn, bool) {
+		return first.provided(c.onTensorCores(l) && c.allows(inOneBlock)), false
+	},
+	configs: blocks,
+}
+
 // A block says how block.cu divides a layer: into blocks that each run some of the sequences and
 // hold all weights in registers.
 type block struct {
@@ -74,7 +87,7 @@ func (b block) perSM(p driver.Properties) int {
 func (b block) config(p driver.Properties) Config {
 	return Config{
 		Order: ByUnit, blocks: 1, samples: b.samples, threads: b.threads(), shared: b.shared(), together: p.SMs * b.perSM(p), cycles: b.cycles(p),
-		variant: blockVariant, sizes: codegen.Constants("SPREAD", 0, "SAMPLES", b.samples, "BAND", blockBand, "EXACT", 0),
+		sizes: codegen.Constants("SPREAD", 0, "SAMPLES", b.samples, "BAND", blockBand, "EXACT", 0),
 		Knobs: knob.Params{"resident": inOneBlock, "samples": b.samples, "cluster": 1, "tile": blockBand, "lanes": 4, "tensor": 1},
 	}
 }
@@ -99,9 +112,6 @@ func (b block) cycles(p driver.Properties) float64 {
 
 // blocks lists how a layer can run in single blocks, as knobs allow, or says why it cannot.
 func blocks(c *Chooser, l Layer) (all []Config, why string) {
-	if r := c.Knobs["resident"]; r != asExpected && r != inOneBlock {
-		return nil, Setting("resident", r) + " rules it out"
-	}
 	for _, samples := range c.choose("samples", 4, blockColumns) {
 		b := block{Layer: l, samples: samples}
 		if no := b.shaped(c.Properties); no != "" {

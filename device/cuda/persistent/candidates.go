@@ -13,13 +13,13 @@ import (
 func Candidates(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.Params, p driver.Properties) []Config {
 	b := Chooser{Target: &launch.Target{Knobs: k, Properties: p}}
 	r := newRecurrence(&schedule.Sequence{Cell: c}, c.Inference)
-	all, _ := b.forwardConfigs(c, Layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: weights == driver.Single, within: within(c), inputs: r.inputs()})
+	all, _ := b.configs(Layer{cell: c, hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: weights == driver.Single, within: within(c), inputs: r.inputs()}, false)
 	return all
 }
 
 // BackwardCandidates lists the same for the gradient of such a layer.
 func BackwardCandidates(c *cell.Cell, hidden, batch int, weights driver.Element, k knob.Params, p driver.Properties) []Config {
 	b := Chooser{Target: &launch.Target{Knobs: k, Properties: p}}
-	all, _ := b.backwardConfigs(c, Layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: weights == driver.Single})
+	all, _ := b.configs(Layer{cell: c, hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: weights == driver.Single}, true)
 	return all
 }

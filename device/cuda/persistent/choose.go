@@ -27,7 +27,7 @@ func (b *Chooser) choose(name string, values ...int) []int {
 func (c *Chooser) groupSizes() (clusters, spread []int) {
 	r := c.Knobs["resident"]
 	only := strategy(r).Clusters
-	if (r == asExpected || only) && c.Properties.Capability >= 90 {
+	if (r == asExpected || only) && c.hasClusters() {
 		clusters = c.choose("cluster", ClusterSizes()...)
 	}
 	if !only {
@@ -40,45 +40,74 @@ func (c *Chooser) groupSizes() (clusters, spread []int) {
 	return clusters, spread
 }
 
-// forwardConfigs lists the configurations of a layer that fit and that knobs allow, the cheapest
-// first, or says why there are none. If states may exceed what fp16 halves can hold, fp32 uses
-// tensor cores only if a knob says so. Weights are streamed only if they fit no other kernel on
-// tensor cores, or if a knob says so.
-func (c *Chooser) forwardConfigs(of *cell.Cell, l Layer) ([]Config, string) {
-	var all []Config
-	why := ""
-	if c.Knobs["tensor"] == 1 || c.Knobs["tensor"] == 0 && !(l.exact && of.Kinked()) {
-		all, why = c.overGroupSizes(l, func(l Layer, spread bool, blocks int, add func(Config, string)) {
-			c.mmas(l, statesOf(of, l), spread, blocks, add)
-			c.wholeRows(l, spread, blocks, add)
-			wides(c, l, statesOf(of, l), spread, blocks, add)
-		})
-		single, _ := blocks(c, l)
-		all = append(all, single...)
-		if len(all) == 0 || c.Knobs["resident"] == byStreaming {
-			more, no := c.overGroupSizes(l, func(l Layer, spread bool, blocks int, add func(Config, string)) {
-				streams(c, l, statesOf(of, l), spread, blocks, add)
-			})
-			if all = append(all, more...); c.Knobs["resident"] == byStreaming {
+// A turn says when a Chooser considers a variant.
+type turn int
+
+const (
+	never      turn = iota
+	alone           // and no other
+	first           // in any case
+	ifNone          // if none of those fits
+	lastResort      // if none at all fits
+	besides         // in any case; that it fits keeps no other out
+)
+
+// provided returns t if ok, else never.
+func (t turn) provided(ok bool) turn {
+	if ok {
+		return t
+	}
+	return never
+}
+
+// configs lists the configurations of a layer, or of its gradient, that fit and that knobs allow,
+// the cheapest first, or says why there are none.
+func (c *Chooser) configs(l Layer, backward bool) (all []Config, why string) {
+	why = noGroups(c)
+	for now := alone; now <= besides; now++ {
+		if (now == ifNone || now == lastResort) && len(all) > 0 {
+			continue
+		}
+		considered := false
+		for _, v := range Variants {
+			turn, tells := v.considered(c, l)
+			if v.Backward != backward || turn != now {
+				continue
+			}
+			some, no := v.list(c, l)
+			if all = append(all, some...); tells {
 				why = no
 			}
+			considered = true
+		}
+		if now == alone && considered {
+			break
 		}
 	}
-	if c.Knobs["tensor"] != 1 || len(all) == 0 {
-		more, no := c.overGroupSizes(l, c.simts)
-		if all = append(all, more...); c.Knobs["tensor"] != 1 {
-			why = no
-		}
-	}
-	slices.SortStableFunc(all, cheaper)
+	slices.SortStableFunc(all, func(x, y Config) int { return cmp.Or(cheaper(x, y), y.prior-x.prior) })
 	return all, why
 }
+
+// onTensorCores reports whether knobs let a layer run on tensor cores. If states may exceed what
+// fp16 halves can hold, fp32 uses them only if a knob says so.
+func (c *Chooser) onTensorCores(l Layer) bool {
+	return c.Knobs["tensor"] == 1 || c.Knobs["tensor"] == 0 && !(l.exact && l.cell.Kinked())
+}
+
+// allows reports whether the knob "resident" allows a strategy.
+func (c *Chooser) allows(strategy int) bool {
+	r := c.Knobs["resident"]
+	return r == asExpected || r == strategy
+}
+
+// hasClusters reports whether the GPU has clusters of blocks and a copy engine.
+func (c *Chooser) hasClusters() bool { return c.Properties.Capability >= 90 }
 
 func cheaper(x, y Config) int { return cmp.Compare(x.cycles, y.cycles) }
 
 // noGroups says why there are no configurations if none was tried.
 func noGroups(c *Chooser) string {
-	if c.Properties.Capability < 90 {
+	if !c.hasClusters() {
 		return "the GPU has no clusters of blocks"
 	}
 	return "the knobs leave no way to form groups of blocks"
@@ -86,6 +115,7 @@ func noGroups(c *Chooser) string {
 
 // A Layer is what configurations are chosen for: a persistent layer or its gradient.
 type Layer struct {
+	cell                 *cell.Cell
 	hidden, gates, batch int
 	weights              driver.Element
 	exact                bool // single precision throughout
@@ -100,21 +130,32 @@ func (c *Chooser) layer(op schedule.Persistent) Layer {
 		r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
 		inputs = r.inputs()
 	}
-	return Layer{hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R[0]), exact: c.Precision == schedule.FP32, within: within(op.Cell), inputs: inputs, resets: !op.Keep.Empty()}
+	return Layer{cell: op.Cell, hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R[0]), exact: c.Precision == schedule.FP32, within: within(op.Cell), inputs: inputs, resets: !op.Keep.Empty()}
 }
 
-// overGroupSizes lists the configurations of one kind of kernel for all sizes of groups.
-func (c *Chooser) overGroupSizes(l Layer, kind func(l Layer, spread bool, blocks int, add func(Config, string))) ([]Config, string) {
+// A divider adds the configurations of a layer in groups of so many blocks, or says why one does
+// not fit. spread: groups are spread over the GPU, not clusters.
+type divider func(c *Chooser, l Layer, spread bool, blocks int, add func(t Config, no string))
+
+// inGroups returns a function that lists the configurations in groups of all sizes, or says why
+// there are none.
+func inGroups(divide divider) func(c *Chooser, l Layer) ([]Config, string) {
+	return func(c *Chooser, l Layer) ([]Config, string) { return c.overGroupSizes(l, divide) }
+}
+
+func (c *Chooser) overGroupSizes(l Layer, divide divider) ([]Config, string) {
 	var all []Config
-	why := noGroups(c)
+	why, best := noGroups(c), ""
 	seen := map[string]bool{}
 	clusters, spread := c.groupSizes()
 	for i, blocks := range slices.Concat(clusters, spread) {
 		spread := i >= len(clusters)
-		kind(l, spread, blocks, func(t Config, no string) {
+		divide(c, l, spread, blocks, func(t Config, no string) {
 			switch {
 			case no != "":
-				why = no
+				if why = no; nearest(best, no, spread) {
+					best = no
+				}
 				return
 			case spread:
 				if c.Knobs["groups"] == 0 && c.Properties.SMs/blocks > ints.CeilDiv(l.batch, t.samples) {
@@ -133,11 +174,14 @@ func (c *Chooser) overGroupSizes(l Layer, kind func(l Layer, spread bool, blocks
 					t.Knobs["resident"] = inClusters
 				}
 			}
-			if !seen[t.Describe()] {
-				seen[t.Describe()] = true
+			if !seen[t.geometry()] {
+				seen[t.geometry()] = true
 				all = append(all, t)
 			}
 		})
+	}
+	if c.explains {
+		why = cmp.Or(best, why)
 	}
 	return all, why
 }
@@ -173,7 +217,7 @@ func (c *Chooser) Forward(op schedule.Persistent) (form Config, no, err error) {
 
 // best returns the best configuration of op in groups of blocks.
 func (c *Chooser) best(op schedule.Persistent) (Config, error) {
-	all, err := c.choiceOf(choice{cell: op.Cell, layer: c.layer(op)}, func(c *Chooser) ([]Config, string) { return c.forwardConfigs(op.Cell, c.layer(op)) })
+	all, err := c.choiceOf(c.layer(op), false)
 	if err != nil {
 		return Config{}, err
 	}

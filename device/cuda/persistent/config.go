@@ -23,6 +23,7 @@ type Config struct {
 	shared   int          // bytes of shared memory per block
 	together int          // groups that run at the same time
 	cycles   float64      // predicted for a step of all sequences
+	prior    int          // of equally fast configurations, the one with the highest comes first
 	memory   int64        // bytes of weights that are streamed from memory at each step
 	variant  *Variant     // nil: one group with a barrier
 	sizes    string       // the kernel's constants
@@ -31,7 +32,11 @@ type Config struct {
 
 // Describe names the variant, its geometry and constants, and the predicted time of a step.
 func (t Config) Describe() string {
-	return fmt.Sprintf("%s %d×%d %s, %.0f cycles", t.variant.Name, t.blocks, t.threads, t.sizes, t.cycles)
+	return t.variant.Name + " " + t.geometry()
+}
+
+func (t Config) geometry() string {
+	return fmt.Sprintf("%d×%d %s, %.0f cycles", t.blocks, t.threads, t.sizes, t.cycles)
 }
 
 // launch launches the kernel for so many steps and sequences. urgent: other layers of a wave wait
@@ -47,7 +52,7 @@ func (t Config) launch(steps, batch int, urgent bool, src *codegen.Source, args 
 	switch {
 	case t.cluster > 1:
 		s.Launch.Cluster = t.cluster
-	case !t.spread && t.Knobs["resident"] != inOneBlock: // GPUs without clusters run these as well
+	case strategy(t.Knobs["resident"]).Clusters:
 		s.Launch.Cluster = t.blocks
 	}
 	return s

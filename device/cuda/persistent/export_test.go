@@ -22,16 +22,14 @@ type Division struct {
 // Divisions lists the divisions of a layer of c, or of its gradient.
 func Divisions(c *cell.Cell, hidden, batch int, weights driver.Element, exact, gradient bool, k knob.Params, p driver.Properties) (out []Division) {
 	b := Chooser{Target: &launch.Target{Knobs: k, Properties: p}}
-	l := Layer{hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: exact, within: 0, inputs: 0}
+	l := Layer{cell: c, hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: exact, within: 0, inputs: 0}
 	room, states := BackwardExchangeBytes(hidden, batch, p), len(carried(c))
-	list := func(b *Chooser) ([]Config, string) { return b.backwardConfigs(c, l) }
 	if !gradient {
 		r := newRecurrence(&schedule.Sequence{Cell: c}, c.Inference)
 		l.within, l.inputs = within(c), r.inputs()
 		room, states = ExchangeBytes(hidden, batch), len(c.States)
-		list = func(b *Chooser) ([]Config, string) { return b.forwardConfigs(c, l) }
 	}
-	all, _ := b.overShares(list)
+	all, _ := b.overShares(func(b *Chooser) ([]Config, string) { return b.configs(l, gradient) })
 	for _, t := range all {
 		out = append(out, Division{Kernel: t.variant.Name, Sizes: t.sizes, Blocks: t.blocks, Threads: t.threads, Shared: t.shared, Together: t.together, Room: launch.Alignment + room + t.memory, States: states})
 	}
@@ -45,7 +43,7 @@ func Within(c *cell.Cell) int { return within(c) }
 func Unsaid(v *Variant) (all []string) {
 	for _, header := range v.config {
 		for _, found := range configured.FindAllStringSubmatch(codegen.Text(kernels, header+".cuh"), -1) {
-			if constantWords(v, found[1]) == "" && !saidElsewhere[found[1]] {
+			if v.describe(found[1]) == "" && !saidElsewhere[found[1]] {
 				all = append(all, found[1])
 			}
 		}

@@ -10,6 +10,18 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var mmaVariant = &Variant{
+	Name: "mma", Strategies: []int{inClusters, overGrid}, tensor: true,
+	Multiply: "tensor cores; warps share the columns of a band of units",
+	Exchange: pushes,
+	config:   []string{"mma_layer", "mma"},
+	files:    []string{"fragments", "mma_layer", "mma"}, entry: "mma_layer",
+	words:      map[string]string{"STREAMED": "inputs per unit, read ahead: %d"},
+	fit:        fit{0.79, 0.22},
+	considered: func(c *Chooser, l Layer) (turn, bool) { return first.provided(c.onTensorCores(l)), true },
+	configs:    inGroups(mmas(overGrid)),
+}
+
 // An mma says how mma.cu, mma_poll.cu or mma_bulk.cu divides a layer.
 type mma struct {
 	Layer
@@ -166,7 +178,7 @@ func (f mma) config(p driver.Properties) Config {
 	together := f.together(p)
 	g := Config{
 		spread: f.spread, Order: ByLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
-		variant: mmaVariant, sizes: codegen.Constants(
+		sizes: codegen.Constants(
 			"SPREAD", ints.FromBool(f.spread), "CLUSTER", f.cluster, "UNITS", f.units, "SEQUENCES", f.samples,
 			"SAMPLES", 8*f.tiles(), "BAND", f.band, "SPLIT", f.split, "CHUNKS", f.chunks, "RESIDENT", f.resident,
 			"EXACT", ints.FromBool(f.exact),
@@ -175,10 +187,10 @@ func (f mma) config(p driver.Properties) Config {
 	}
 	switch {
 	case f.poll:
-		g.variant, g.sizes = pollVariant, g.sizes+", "+codegen.Constants("PARTS", f.parts, "BOUNDED", f.bounded())
+		g.sizes += ", " + codegen.Constants("PARTS", f.parts, "BOUNDED", f.bounded())
 		g.Knobs["resident"] = byPolling
 	case f.bulk:
-		g.variant, g.sizes = bulkVariant, g.sizes+", "+codegen.Constants("SLOTS", f.slots)
+		g.sizes += ", " + codegen.Constants("SLOTS", f.slots)
 		g.Knobs["resident"] = inBulk
 	default:
 		g.sizes += ", " + codegen.Constants("STREAMED", ints.FromBool(f.streamed)*f.inputs)
@@ -228,23 +240,20 @@ func (c *Chooser) sequences(batch int, spread bool, blocks int) []int {
 	return all
 }
 
-// mmas adds the configurations of so many blocks on tensor cores.
-func (c *Chooser) mmas(l Layer, states int, spread bool, blocks int, add func(Config, string)) {
-	for _, samples := range c.sequences(l.batch, spread, blocks) {
-		for _, resident := range []int{overGrid, inBulk, byPolling} { // more than one only for spread groups
-			switch {
-			case !spread && resident != overGrid || spread && c.Knobs["resident"] != asExpected && c.Knobs["resident"] != resident:
-				continue
-			case resident == inBulk && !bulkVariant.Feasible(c.Properties):
-				continue
-			}
-			samples := samples
+// mmas returns what adds the configurations on tensor cores whose states are pushed (overGrid, also
+// within clusters), polled or copied in bulk.
+func mmas(resident int) divider {
+	return func(c *Chooser, l Layer, spread bool, blocks int, add func(Config, string)) {
+		if !spread && resident != overGrid || spread && !c.allows(resident) {
+			return
+		}
+		for _, samples := range c.sequences(l.batch, spread, blocks) {
 			if resident == byPolling {
 				samples = min(samples, l.batch)
 			}
 			for _, band := range c.heights(l, resident, samples, blocks) {
 				for _, lanes := range c.choose("lanes", 4, 8, 16, 32) {
-					f := mma{Layer: l, states: states, spread: spread, bulk: resident == inBulk, poll: resident == byPolling, samples: samples, band: band, split: lanes / 4}
+					f := mma{Layer: l, states: statesOf(l), spread: spread, bulk: resident == inBulk, poll: resident == byPolling, samples: samples, band: band, split: lanes / 4}
 					f, no := f.shaped(blocks, c.Properties)
 					if no != "" {
 						add(Config{}, no)
@@ -257,4 +266,65 @@ func (c *Chooser) mmas(l Layer, states int, spread bool, blocks int, add func(Co
 			}
 		}
 	}
+}
+
+// mma: fitted with simt, to 8 %. "As recorded" marks later corrections, from single layers.
+const (
+	mmaStep       = 650  // a constant
+	mmaRate       = 10.3 // a product of a warp
+	mmaExact      = 1.5  // factor in single precision: three products, partly hidden
+	mmaFar        = 0.7  // a warp's weights from shared memory
+	mmaEach       = 110  // each further value of a thread,
+	mmaEachGate   = 100  // and each of its gates
+	mmaWarp       = 35   // each further warp per quarter
+	mmaSums       = 0.32 // a sum that goes through shared memory
+	mmaPush       = 470  // exchange within a cluster
+	mmaGrid       = 1780 // exchange through the L2 cache
+	mmaGridRate   = 5000 // bytes per cycle
+	mmaGridThread = 23   // each byte of a thread
+	mmaUneven     = 1.05 // factor if sequences are not a multiple of 8
+	mmaStreamed   = 0.75 // factor if inputs are read ahead; as recorded for 512 units
+)
+
+// cycles predicts a step of all sequences; see simt.cycles.
+func (f mma) cycles(together int) float64 {
+	groups := ints.CeilDiv(f.batch, f.samples)
+	live := float64(min(f.batch, f.samples))
+	threads, tiles := float64(f.threads()), float64(f.tiles())
+	warps := float64(ints.CeilDiv(f.threads(), 128)) // per quarter of a multiprocessor
+	products := float64(2 * f.chunks * f.height())
+	rate := mmaRate
+	if f.bulk && f.weights != driver.Single { // many sums at the same time keep tensor cores busy
+		rate = min(rate, bulkRate+bulkRateFew/(float64(f.height())*tiles))
+	}
+	multiply := rate * warps * products * tiles
+	if f.exact {
+		multiply *= mmaExact
+	}
+	load := threads * tiles / 5 * float64(f.chunks)
+	multiply = max(multiply, load) + min(multiply, load)/4
+	far := mmaFar * threads / 32 * float64((f.chunks-f.resident)*f.per())
+	sums := float64((mmaEach+mmaEachGate*f.gates)*(f.each()-1)) + mmaWarp*(warps-1) + mmaSums*threads*float64(f.height())*tiles
+	bytes := live * float64(f.hidden*f.weights.Bytes())
+	if f.bulk {
+		return f.bulkCycles(bulkTurn+multiply+far+sums, bytes)
+	}
+	passes := float64(ints.CeilDiv(groups, together))
+	if f.poll {
+		return f.pollCycles(passes, products*warps*tiles, bytes)
+	}
+	exchange := float64(exchangeAlone)
+	if f.spread {
+		exchange = mmaGrid + bytes*float64(f.cluster*min(groups, together))/mmaGridRate + mmaGridThread*bytes/threads
+	} else if f.cluster > 1 {
+		exchange = mmaPush + float64(f.units*f.weights.Bytes()/16*f.cluster)*live
+	}
+	cycles := passes * (mmaStep + multiply + far + sums + exchange)
+	if f.samples%8 != 0 {
+		cycles *= mmaUneven
+	}
+	if f.streamed && !f.exact && f.cluster == 16 && threads == 256 && f.hidden > 480 && f.batch > 1 { // as recorded for 512 units
+		cycles *= mmaStreamed
+	}
+	return cycles
 }

@@ -11,6 +11,31 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var streamVariant = &Variant{
+	Name: "mma-stream", Strategies: []int{byStreaming}, needs: "engine for bulk copies", tensor: true,
+	Multiply: "tensor cores; weights beyond the chip come from the L2 cache at each step",
+	Exchange: "each warp polls the words that it needs in the L2 cache",
+	config:   []string{"mma_stream"},
+	files:    []string{"fragments", "ring", "mma_stream"}, entry: "mma_stream_layer",
+	aside: "other kernels keep all weights on chip",
+	words: map[string]string{
+		"NEAR":    "halves of pieces in registers: %d",
+		"PASSING": "halves of pieces read from the L2 at each step: %d",
+		"STAGE":   "halves of pieces per copy: %d",
+		"RING":    "places for a warp's copies: %d",
+		"LOOK":    "pieces of states that are polled: %d",
+		"AHEAD":   "portions of states in flight: %d",
+	},
+	fit: fit{0.81, 0.1}, // of 10 layers beyond the chip
+	considered: func(c *Chooser, l Layer) (turn, bool) {
+		if c.Knobs["resident"] == byStreaming {
+			return first.provided(c.onTensorCores(l) && c.hasClusters()), true
+		}
+		return ifNone.provided(c.onTensorCores(l) && c.allows(byStreaming) && c.hasClusters()), false
+	},
+	configs: inGroups(streams),
+}
+
 // A streaming says how mma_stream.cu divides a layer. A warp's weights are counted in halves of
 // 64-byte pieces of its columns.
 type streaming struct {
@@ -118,7 +143,7 @@ func (s streaming) shaped(blocks, near, far int, p driver.Properties) (streaming
 func (s streaming) config(p driver.Properties) Config {
 	return Config{
 		spread: true, Order: ByLane, few: true, blocks: s.cluster, samples: s.samples, threads: s.threads(), shared: s.shared(), together: 1, cycles: s.cycles(p),
-		memory: s.memory(), variant: streamVariant, sizes: codegen.Constants(
+		memory: s.memory(), sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTER", s.cluster, "UNITS", s.units, "BAND", s.units, "SEQUENCES", s.samples, "SAMPLES", 8*s.eights(), "PARTS", s.parts,
 			"SPLIT", s.split, "CHUNKS", s.chunks, "NEAR", s.near, "PASSING", s.streamed, "STAGE", s.stage, "RING", s.ring, "KEPT", keptInL2(s.streamed/s.stage, int64(s.cluster)*int64(s.half()*s.stage), s.kept, p), "LOOK", s.look, "AHEAD", s.ahead,
 			"EXACT", ints.FromBool(s.exact), "BOUNDED", s.bounded(),
@@ -129,11 +154,8 @@ func (s streaming) config(p driver.Properties) Config {
 
 // streams adds the configurations of one group of so many blocks that streams some weights from
 // memory.
-func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(Config, string)) {
-	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 { // it has no such knobs
-		return
-	}
-	if r := c.Knobs["resident"]; !streamVariant.Feasible(c.Properties) || !spread || blocks != c.Properties.SMs || r != asExpected && r != byStreaming {
+func streams(c *Chooser, l Layer, spread bool, blocks int, add func(Config, string)) {
+	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 || !spread || blocks != c.Properties.SMs { // it has no such knobs
 		return
 	}
 	for _, samples := range c.samples(l.batch, 8, 16, 24, 32) {
@@ -141,7 +163,7 @@ func streams(c *Chooser, l Layer, states int, spread bool, blocks int, add func(
 			for _, stage := range c.choose("stage", 1, 2) {
 				for _, ring := range c.choose("ring", 1, 2, 3, 4, 6, 8, 12) {
 					for _, parts := range c.choose("parts", 1) {
-						s := streaming{Layer: l, states: states, samples: min(samples, l.batch), parts: parts, split: max(1, lanes/4), stage: stage, ring: ring, kept: c.Knobs["kept"]}
+						s := streaming{Layer: l, states: statesOf(l), samples: min(samples, l.batch), parts: parts, split: max(1, lanes/4), stage: stage, ring: ring, kept: c.Knobs["kept"]}
 						if 8*(parts-1) >= s.samples { // some parts would have no sequences
 							continue
 						}
@@ -212,3 +234,60 @@ func (c *Chooser) looks(eights int) (all []look) {
 
 // manyPieces is the most pieces that a warp with few sequences polls at a time.
 const manyPieces = 4
+
+// mma-stream: exchange and products as fitted for mma-poll. Rates of the L2 cache come from trials
+// of streams, and the rest from a few measurements of this kernel.
+const (
+	streamRate    = 39.7 // bytes per cycle and multiprocessor from the L2 cache: 8.9 TB/s for 132 of them
+	streamFits    = 50e6 // most bytes that an H200's L2 cache keeps from step to step
+	streamL2      = 60 << 20
+	streamKept    = 44e6 // bytes that it is asked to keep if there are more
+	streamMemory  = 20.5 // bytes per cycle and multiprocessor from memory: 4.6 TB/s
+	streamLatency = 1650 // cycles from the request of a copy to its arrival under load: lstm 3072 at batch 8 with rings of two and three copies
+	streamLooked  = 0.8  // share of the rate if warps poll many pieces of states: lstm 3072 at batch 8
+	streamByte    = 0.01 // each byte that comes while states are exchanged: rings of two and four copies
+	streamSeen    = 200  // cycles by which warps that poll fewer pieces see states later
+	streamOverlap = 0.5  // unhidden share of the shorter of products and late copies, by clocks in the kernel
+	streamCell    = 180  // each further eight sequences: sums, their barriers and the cell
+)
+
+// rateOfStream returns the bytes per cycle that each multiprocessor receives if all of them
+// together read so many bytes at every step. The L2 cache keeps as many as it can, and the others
+// come from memory.
+func rateOfStream(bytes float64, p driver.Properties) float64 {
+	if size := float64(p.L2) / streamL2; bytes > streamFits*size {
+		return min(streamRate, streamMemory*bytes/(bytes-streamKept*size))
+	}
+	return streamRate
+}
+
+// cycles predicts a step of all sequences. The ring fills again while states are exchanged. Further
+// weights come at the rate of the L2 cache, or at what the copies in flight allow, and hide
+// products in part. Polling more pieces of states takes a share of that rate, but sees states
+// sooner.
+func (s streaming) cycles(p driver.Properties) float64 {
+	blocks, warps, tiles, eights := float64(s.cluster), float64(s.split), float64(s.tiles()), float64(s.eights())
+	halves, far, parts := float64(2*s.chunks), float64(s.far+s.streamed), float64(s.parts)
+	products := halves * tiles * eights * warps / 4
+	if s.exact {
+		products *= mmaExact
+	}
+	products = pollProduct*products + pollFar*warps*far*tiles*4
+	states := float64(min(s.batch, s.samples) * s.hidden * s.weights.Bytes())
+	if s.bounded() == 0 {
+		states *= 2
+	}
+	streamed, ring := float64(s.half()*s.streamed), float64(s.half()*s.ring*s.stage)
+	rate := rateOfStream(blocks*streamed, p)
+	exchange := pollStep + states/parts/streamRate + streamByte*min(streamed, ring)
+	sums := pollPart + pollSum*warps*tiles*eights + streamCell*(eights-1)
+	if s.look >= manyPieces {
+		rate *= streamLooked
+	} else if eights == 1 {
+		exchange += streamSeen
+	}
+	late := max(0, streamed-ring) / min(rate, ring/streamLatency)
+	turn := max(products, late) + streamOverlap*min(products, late) + sums
+	step := max(exchange+turn, parts*turn, (parts*streamed+states)/rate) // a part's states are in flight during the other parts' turns
+	return pollCaution * float64(ints.CeilDiv(s.batch, s.samples)) * step
+}

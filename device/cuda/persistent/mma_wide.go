@@ -9,6 +9,24 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var wideVariant = &Variant{
+	Name: "mma-wide", Strategies: []int{inWideProducts}, needs: "clusters of blocks", tensor: true,
+	Multiply: "tensor cores; two warpgroups share the columns, for up to 256 sequences at once",
+	Exchange: "the copy engine copies states in portions, as blocks finish them",
+	config:   []string{"mma_wide"},
+	files:    []string{"fragments", "mma_wide"}, entry: "mma_wide_layer",
+	words: map[string]string{
+		"COPIERS": "blocks that copy for each other: %d",
+		"PORTION": "products per copy: %d",
+		"DEPTH":   "places for a warpgroup's copies: %d",
+	},
+	fit: fit{0.68, 0.1}, // of 10 layers beyond the chip
+	considered: func(c *Chooser, l Layer) (turn, bool) {
+		return first.provided(c.onTensorCores(l) && c.allows(inWideProducts)), c.Knobs["resident"] == inWideProducts
+	},
+	configs: inGroups(wides),
+}
+
 // A wide says how mma_wide.cu divides a layer. A block has 64 rows of weights. Two warpgroups share
 // its columns, in products of 16 columns each.
 type wide struct {
@@ -105,7 +123,7 @@ func (w wide) shaped(blocks int, p driver.Properties) (wide, string) {
 func (w wide) config(p driver.Properties) Config {
 	t := Config{
 		spread: true, Order: ByLane, few: true, blocks: w.cluster, samples: w.samples, threads: wideThreads, shared: w.shared(), together: w.together(p), cycles: w.cycles(),
-		variant: wideVariant, sizes: codegen.Constants(
+		sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTER", w.cluster, "COPIERS", w.copiers, "UNITS", w.units(), "BAND", w.units()/4, "SAMPLES", w.samples,
 			"PRODUCTS", w.products, "HELD", w.held, "PORTION", w.portion, "DEPTH", w.depth, "MORE", wideMore, "FEWER", wideFewer, "EXACT", 0,
 		),
@@ -119,31 +137,22 @@ func (w wide) config(p driver.Properties) Config {
 
 // wides adds the configurations of groups of so many blocks whose warpgroups multiply many
 // sequences at once.
-func wides(c *Chooser, l Layer, states int, spread bool, blocks int, add func(Config, string)) {
-	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 || c.Knobs["lanes"] != 0 { // it has no such knobs
+func wides(c *Chooser, l Layer, spread bool, blocks int, add func(Config, string)) {
+	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 || c.Knobs["lanes"] != 0 || !spread { // it has no such knobs
 		return
-	}
-	r := c.Knobs["resident"]
-	if !spread || r != asExpected && r != inWideProducts {
-		return
-	}
-	decline := func(why string) {
-		if r == inWideProducts { // otherwise other variants' reasons say more
-			add(Config{}, why)
-		}
 	}
 	if !c.Properties.Hopper {
-		decline("only Hopper GPUs multiply by warpgroups")
+		add(Config{}, "only Hopper GPUs multiply by warpgroups")
 		return
 	}
 	samples := c.choose("samples", wideTurns(l.batch, c.Properties.SMs/blocks)...)
 	if len(samples) == 0 {
-		decline(fmt.Sprintf("%d sequences are too few for products of a warpgroup", l.batch))
+		add(Config{}, fmt.Sprintf("%d sequences are too few for products of a warpgroup", l.batch))
 	}
 	for _, n := range samples {
-		w, no := wide{Layer: l, states: states, samples: n}.shaped(blocks, c.Properties)
+		w, no := wide{Layer: l, states: statesOf(l), samples: n}.shaped(blocks, c.Properties)
 		if no != "" {
-			decline(no)
+			add(Config{}, no)
 			continue
 		}
 		add(w.config(c.Properties), "")
@@ -159,4 +168,39 @@ func wideTurns(batch, groups int) (all []int) {
 		}
 	}
 	return all
+}
+
+// mma-wide: from clocks in the kernel for six layers, with 1 to 7 turns per step, to 7 %; one gate
+// takes 25 % more.
+const (
+	wideProduct  = 0.5 // each sequence in a product of 16 columns
+	wideLeast    = 30  // least of such a product
+	wideRate     = 44  // bytes per cycle that reach a multiprocessor
+	wideSum      = 650 // sums through shared memory
+	wideCell     = 950 // cells and the count of their results,
+	wideGate     = 160 // per gate,
+	wideFunction = 38  // and per gate of each cell of a thread
+	wideRest     = 65  // each sequence beyond wideFewRest: results, and inputs that lanes gather
+	wideFewRest  = 20
+	wideRestOne  = 680  // with one gate,
+	wideRestEach = 30   // and each sequence
+	wideAlone    = 2000 // from the count to the first copy, which only another turn hides,
+	wideBlock    = 10   // and per block that counts
+	wideCaution  = 1.47 // factor: other models overestimate by as much
+)
+
+// cycles predicts a step of all sequences: products, which wait for copies, then sums, cells and
+// results. A single turn per step waits for its own exchange.
+func (w wide) cycles() float64 {
+	products, cells, gates := float64(2*w.products), float64(w.samples/4/w.rows()), float64(w.gates)
+	turn := products * max(wideLeast, wideProduct*float64(w.samples), float64(w.tile())/wideRate)
+	turn += wideSum + wideCell + gates*(wideGate+wideFunction*cells)
+	rest := float64(wideRest * (w.samples - wideFewRest))
+	if w.gates == 1 {
+		rest = float64(wideRestOne + wideRestEach*w.samples)
+	}
+	if w.passes == 1 {
+		rest = max(rest, wideAlone+wideBlock*float64(w.cluster))
+	}
+	return float64(w.passes) * wideCaution * (turn + rest)
 }

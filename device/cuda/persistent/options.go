@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"rnnbench/device"
-	"rnnbench/rnn/cell"
+	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/schedule"
 )
 
@@ -18,7 +18,6 @@ import (
 // A question is a layer, or its gradient, whose options are listed.
 type question struct {
 	by       *Chooser
-	cell     *cell.Cell
 	layer    Layer
 	backward bool
 	usual    []Config // configurations that the chooser considers, the cheapest first
@@ -26,20 +25,18 @@ type question struct {
 
 // Options lists the variants that do not run op. form is the configuration that does.
 func Options(c *Chooser, op schedule.Persistent, form Config) []device.Option {
-	q := question{by: c, cell: op.Cell, layer: c.layer(op)}
-	q.usual, _ = c.overShares(func(c *Chooser) ([]Config, string) { return c.forwardConfigs(q.cell, q.layer) })
-	return q.options(form)
+	return options(c, c.layer(op), false, form)
 }
 
 // BackwardOptions lists the variants that do not run the gradient op.
 func BackwardOptions(c *Chooser, op schedule.PersistentBackward, form Config) []device.Option {
-	q := question{by: c, cell: op.Cell, layer: c.gradient(op), backward: true}
-	q.usual, _ = c.overShares(func(c *Chooser) ([]Config, string) { return c.backwardConfigs(q.cell, q.layer) })
-	return q.options(form)
+	return options(c, c.gradient(op), true, form)
 }
 
 // options lists the variants: first those that knobs allow, last those that do not fit.
-func (q question) options(form Config) []device.Option {
+func options(c *Chooser, l Layer, backward bool, form Config) []device.Option {
+	q := question{by: c, layer: l, backward: backward}
+	q.usual, _ = c.overShares(func(c *Chooser) ([]Config, string) { return c.configs(l, backward) })
 	var all []device.Option
 	for _, v := range Variants {
 		if v.Backward == q.backward && v != form.variant {
@@ -73,10 +70,7 @@ func place(o device.Option) int {
 func (q question) option(v *Variant, form Config) device.Option {
 	o := device.Option{Variant: v.Name, Exchange: v.Exchange, Source: v.source()}
 	if !v.Feasible(q.by.Properties) {
-		o.Why = "the GPU has no clusters of blocks"
-		if v == streamVariant || v == backwardStreamVariant {
-			o.Why = "the GPU has no engine for bulk copies"
-		}
+		o.Why = "the GPU has no " + v.needs
 		return o
 	}
 	if i := slices.IndexFunc(q.usual, func(t Config) bool { return t.variant == v }); i >= 0 {
@@ -137,16 +131,10 @@ func (q question) passedOver(v *Variant, t, form Config) string {
 	switch {
 	case ruled != "":
 		return ruled
-	case v != simtVariant && q.layer.exact && q.cell.Kinked():
-		return fmt.Sprintf("states of %v may grow beyond what fp16 halves can hold; tensor=1 runs it all the same", q.cell)
+	case (v.tensor || v.Backward) && q.layer.exact && q.layer.cell.Kinked():
+		return fmt.Sprintf("states of %v may grow beyond what fp16 halves can hold; tensor=1 runs it all the same", q.layer.cell)
 	}
-	if v == backwardWideVariant {
-		return "it is not predicted to be the fastest; wideback=1 asks for it"
-	}
-	if v == streamVariant || v == backwardStreamVariant {
-		return "other kernels keep all weights on chip"
-	}
-	return "it fits, but others were measured to be faster at this size"
+	return cmp.Or(v.aside, "it fits, but others were measured to be faster at this size")
 }
 
 // only lists the configurations of v with one strategy, the cheapest first, or says why there are
@@ -157,57 +145,13 @@ func (q question) only(v *Variant, strategy int) (all []Config, why string) {
 	if target.Knobs == nil {
 		target.Knobs = map[string]int{}
 	}
-	target.Knobs["resident"], target.Knobs["tensor"] = strategy, 1
-	if v == simtVariant || v == backwardSIMTVariant {
-		target.Knobs["tensor"] = 2
-	}
-	probe.Target = &target
-	all, _ = probe.overShares(func(c *Chooser) ([]Config, string) {
-		some, no := q.kind(c, v)
-		why = no
-		return slices.DeleteFunc(some, func(t Config) bool { return t.variant != v }), no
+	target.Knobs["resident"], target.Knobs["tensor"] = strategy, 2-ints.FromBool(v.tensor)
+	probe.Target, probe.explains = &target, true
+	all, _ = probe.overShares(func(c *Chooser) (some []Config, no string) {
+		some, why = v.list(c, q.layer)
+		return some, why
 	})
 	return all, why
-}
-
-// kind lists the configurations of the kind of kernels that v belongs to, as c allows them.
-func (q question) kind(c *Chooser, v *Variant) ([]Config, string) {
-	switch {
-	case v == backwardStreamVariant:
-		return backwardStreams(c, q.layer, unitRegisters(q.cell), len(carried(q.cell))), "no clusters have enough shared memory for its gradients and a ring of weights"
-	case v == backwardWideVariant:
-		return backwardWides(c, q.layer, len(carried(q.cell)))
-	case v == backwardBulkVariant:
-		return c.backwardBulks(q.layer, unitRegisters(q.cell), len(carried(q.cell)))
-	case v == backwardBlockVariant:
-		return backwardBlocks(c, q.layer, unitRegisters(q.cell))
-	case v == blockVariant:
-		return blocks(c, q.layer)
-	case v.Backward:
-		return c.backwardScatters(q.layer, unitRegisters(q.cell))
-	}
-	best := ""
-	all, why := c.overGroupSizes(q.layer, func(l Layer, spread bool, blocks int, add func(Config, string)) {
-		noting := func(t Config, no string) {
-			if nearest(best, no, spread) {
-				best = no
-			}
-			add(t, no)
-		}
-		switch v {
-		case simtVariant:
-			c.simts(l, spread, blocks, noting)
-		case wholeRowVariant:
-			c.wholeRows(l, spread, blocks, noting)
-		case streamVariant:
-			streams(c, l, statesOf(q.cell, q.layer), spread, blocks, noting)
-		case wideVariant:
-			wides(c, l, statesOf(q.cell, q.layer), spread, blocks, noting)
-		default:
-			c.mmas(l, statesOf(q.cell, q.layer), spread, blocks, noting)
-		}
-	})
-	return all, cmp.Or(best, why)
 }
 
 // nearest reports whether no, the reason of a division that does not fit, says more than best. A

@@ -29,11 +29,11 @@ func (r *recurrence) more() int {
 }
 
 // statesOf returns how many values of a unit are kept from step to step.
-func statesOf(c *cell.Cell, l Layer) int {
+func statesOf(l Layer) int {
 	if l.resets {
-		return len(c.States) + 2
+		return len(l.cell.States) + 2
 	}
-	return len(c.States)
+	return len(l.cell.States)
 }
 
 // shown spells the multiplied state as a result; goesOn spells whether the sequence goes on, not

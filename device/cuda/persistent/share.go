@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"rnnbench/device/cuda/launch"
-	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
 
@@ -18,8 +17,9 @@ import (
 // A Chooser chooses how persistent layers and their gradients run.
 type Chooser struct {
 	*launch.Target
-	Sides   int // streams with such layers, which share the GPU
-	choices map[choice]chosen
+	Sides    int // streams with such layers, which share the GPU
+	choices  map[choice]chosen
+	explains bool // reasons are for readers: see nearest
 }
 
 // NewChooser returns a chooser for layers on so many streams.
@@ -30,7 +30,6 @@ func NewChooser(t *launch.Target, sides int) *Chooser {
 // A choice identifies a list of configurations. The layers of a wave ask for the same list again
 // and again.
 type choice struct {
-	cell     *cell.Cell
 	layer    Layer
 	backward bool
 	samples  int // the setting of the knob
@@ -42,12 +41,12 @@ type chosen struct {
 	err error
 }
 
-// choiceOf returns the configurations for a choice and caches them.
-func (c *Chooser) choiceOf(of choice, list func(c *Chooser) ([]Config, string)) ([]Config, error) {
-	of.samples = c.Knobs["samples"]
+// choiceOf returns the configurations of l, or of its gradient, and caches them.
+func (c *Chooser) choiceOf(l Layer, backward bool) ([]Config, error) {
+	of := choice{layer: l, backward: backward, samples: c.Knobs["samples"]}
 	out, ok := c.choices[of]
 	if !ok {
-		out.all, out.err = c.overShares(list)
+		out.all, out.err = c.overShares(func(c *Chooser) ([]Config, string) { return c.configs(l, backward) })
 		c.choices[of] = out
 	}
 	return out.all, out.err

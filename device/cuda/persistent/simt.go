@@ -2,12 +2,33 @@ package persistent
 
 import (
 	"fmt"
+	"math"
 
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/rnn/knob"
 )
+
+var simtVariant = &Variant{
+	Name: "simt", Strategies: []int{inClusters, overGrid},
+	Multiply: "fused multiply-adds; threads share the columns of a unit",
+	Exchange: pushes,
+	config:   []string{"simt"},
+	files:    []string{"simt"}, entry: "simt_layer",
+	words: map[string]string{
+		"TILE":    "units per thread: %d",
+		"SETTLED": "weights stay in registers over all steps",
+	},
+	fit: fit{0.75, 0.16},
+	considered: func(c *Chooser, _ Layer) (turn, bool) {
+		if c.Knobs["tensor"] == 1 {
+			return lastResort, false
+		}
+		return besides, true
+	},
+	configs: inGroups(simts),
+}
 
 // A simt says how simt.cu divides a layer.
 type simt struct {
@@ -130,7 +151,7 @@ func (t simt) together(p driver.Properties) int {
 func (t simt) config(batch int, p driver.Properties) Config {
 	return Config{
 		spread: t.spread, Order: ByUnit, few: t.spread || p.Part, blocks: t.cluster, samples: t.samples, threads: t.threads(), shared: t.shared(), together: t.together(p), cycles: t.cycles(batch, p),
-		variant: simtVariant, sizes: codegen.Constants(
+		sizes: codegen.Constants(
 			"SPREAD", ints.FromBool(t.spread), "CLUSTER", t.cluster, "UNITS", t.units, "SAMPLES", t.samples,
 			"TILE", t.tile, "LANES", t.lanes, "CHUNKS", t.chunks, "RESIDENT", t.resident,
 			"SETTLED", ints.FromBool(t.settled(batch, p)),
@@ -140,7 +161,7 @@ func (t simt) config(batch int, p driver.Properties) Config {
 }
 
 // simts adds the configurations of groups of so many blocks.
-func (c *Chooser) simts(l Layer, spread bool, blocks int, add func(Config, string)) {
+func simts(c *Chooser, l Layer, spread bool, blocks int, add func(Config, string)) {
 	for _, samples := range c.samples(l.batch, 1, 2, 4, 8) {
 		for _, tile := range c.choose("tile", tiles(l.gates, spread, samples)...) {
 			for _, lanes := range c.choose("lanes", 4, 8, 16, 32) {
@@ -164,4 +185,77 @@ func tiles(gates int, spread bool, samples int) []int {
 		return []int{1, 2, 3, 4, 5, 6, 7, 8}
 	}
 	return []int{1, 2, 4}
+}
+
+// simt: fitted with mma and mma-bulk to 270 forward configurations, to 8 %.
+const (
+	simtMultiply     = 0.63 // a multiply-add of a warp, per quarter of a multiprocessor
+	simtLeastGates   = 1.3  // least for a single warp, which waits for its own sums, with several gates
+	simtLeastSamples = 1    // and with three or more sequences
+	simtStates       = 0.73 // 128 bytes of states from shared memory, which products hide a little
+	simtFar          = 0.93 // 128 bytes of weights from shared memory
+	simtChain        = 180  // exchange and functions of one gate
+	simtChainGates   = 450  // and of several gates
+	simtWarp         = 40   // each further warp per quarter
+	simtEach         = 0.6  // share of the chain for each further value of a thread
+	simtStage        = 48   // a stage of the sum over lanes
+	simtShuffle      = 3.6  // a shuffle of a warp
+	simtPush         = 250  // exchange within a cluster
+	simtPushShared   = 410  // the same if blocks share a multiprocessor and weights are not settled
+	simtGrid         = 560  // exchange through the L2 cache
+	simtGridRate     = 2000 // words per cycle through the L2 cache
+	simtGridThread   = 60   // each word of a thread
+	simtWords        = 710  // the same with words of twice the size
+	simtWordsRate    = 1000
+	simtWordsThread  = 77
+)
+
+// cycles predicts a step of all sequences. Products hide little of the reads of shared memory,
+// which delivers 128 bytes per cycle. Nothing hides the chain of exchanges and functions that
+// follows.
+func (t simt) cycles(batch int, p driver.Properties) float64 {
+	clusters := ints.CeilDiv(batch, t.samples)
+	together := t.together(p)
+	blocks := 1
+	if clusters > together && !t.spread && !p.Part {
+		blocks = max(1, min(t.perSM(0, p), ints.CeilDiv(clusters, together)))
+	}
+	waves := ints.CeilDiv(clusters, together*blocks)
+	threads := float64(t.threads() * blocks)
+	warps := math.Ceil(threads / 128) // per quarter of a multiprocessor
+	length := float64(t.columns() / t.lanes * t.samples)
+	least := 0.0 // for a single warp, which waits for its own sums
+	switch {
+	case t.gates > 1:
+		least = simtLeastGates
+	case t.samples > 2 && !t.spread:
+		least = simtLeastSamples
+	}
+	multiply := max(least, simtMultiply*warps) * float64(t.tile*t.gates) * length
+	states := threads * length / 32
+	far := simtFar * max(1, 128*float64(t.samples)/threads) * threads * float64((t.chunks-t.resident)*t.per()) / 32
+	chain := float64(simtChain)
+	if t.gates > 1 {
+		chain = simtChainGates
+	}
+	each := max(1, t.sums()/t.lanes)
+	stages := math.Log2(float64(t.lanes))
+	shuffles := float64(t.sums()-each) + max(0, stages-math.Log2(float64(t.sums())))
+	chain += simtWarp*(warps-1) + simtEach*chain*float64(each-1) + simtStage*stages + simtShuffle*warps*shuffles
+	exchange := float64(exchangeAlone)
+	if t.cluster == 1 && t.gates > 1 {
+		exchange += exchangeWarp * max(0, float64(t.threads())/32-4)
+	}
+	if t.spread {
+		words := float64(t.hidden * t.samples)
+		everywhere, thread := words*float64(t.cluster*min(clusters, together)), words/threads
+		if exchange = simtGrid + everywhere/simtGridRate + simtGridThread*thread; t.units*t.samples < 8 { // few values are sent as words of twice the size: see simt.cu
+			exchange = simtWords + everywhere/simtWordsRate + simtWordsThread*thread
+		}
+	} else if t.cluster > 1 {
+		if exchange = simtPush; blocks > 1 && t.asked(p) && !t.settled(batch, p) {
+			exchange = simtPushShared
+		}
+	}
+	return float64(waves) * (multiply + simtStates*states + far + chain + exchange)
 }

@@ -9,6 +9,19 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+var wholeRowVariant = &Variant{
+	Name: "wholerow", Strategies: []int{inWholeRows}, needs: "clusters of blocks", tensor: true,
+	Multiply: "tensor cores; a warp has whole rows of four units, of cells with three or four gates",
+	Exchange: "pushed to the blocks of a cluster",
+	config:   []string{"wholerow"},
+	files:    []string{"fragments", "wholerow"}, entry: "wholerow_layer",
+	fit: fit{0.77, 0.14},
+	considered: func(c *Chooser, l Layer) (turn, bool) {
+		return first.provided(c.onTensorCores(l) && c.allows(inWholeRows)), c.Knobs["resident"] == inWholeRows
+	},
+	configs: inGroups(wholeRows),
+}
+
 // A wholeRow says how wholerow.cu divides a layer: in clusters of blocks. Each warp multiplies the
 // rows of rowUnits units, with all of their gates and all columns.
 type wholeRow struct {
@@ -85,7 +98,7 @@ func (r wholeRow) together(p driver.Properties) int { return max(1, p.Together(r
 func (r wholeRow) config(p driver.Properties) Config {
 	return Config{
 		Order: ByUnit, few: p.Part, blocks: r.cluster, samples: r.samples, threads: r.threads(), shared: r.shared(), together: r.together(p), cycles: r.cycles(p),
-		variant: wholeRowVariant, sizes: codegen.Constants(
+		sizes: codegen.Constants(
 			"SPREAD", 0, "CLUSTER", r.cluster, "UNITS", r.units, "SEQUENCES", r.samples, "BAND", rowUnits,
 			"EXACT", ints.FromBool(r.exact), "BOUNDED", ints.FromBool(r.within == 1),
 		),
@@ -94,8 +107,8 @@ func (r wholeRow) config(p driver.Properties) Config {
 }
 
 // wholeRows adds the configurations of clusters of so many blocks.
-func (c *Chooser) wholeRows(l Layer, spread bool, blocks int, add func(Config, string)) {
-	if r := c.Knobs["resident"]; spread || r != asExpected && r != inWholeRows {
+func wholeRows(c *Chooser, l Layer, spread bool, blocks int, add func(Config, string)) {
+	if spread {
 		return
 	}
 	most := wholeRow{Layer: l}.most()
@@ -112,4 +125,29 @@ func (c *Chooser) wholeRows(l Layer, spread bool, blocks int, add func(Config, s
 			add(r.config(c.Properties), "")
 		}
 	}
+}
+
+// wholerow: from measurements of 192 and 256 units.
+const (
+	rowStep    = 780
+	rowProduct = 6.5  // a product of a quarter of a multiprocessor
+	rowCaution = 1.3  // factor: other models overestimate by as much
+	rowSecond  = 0.66 // time of a second block, which fills the first one's waits, as a share of the first one's; fp32: of a second warp
+)
+
+// cycles predicts a step of all sequences. Limits of products are the rates of tensor cores and of
+// shared memory. A block sends 32 bytes per cycle. The chain of the rest is added.
+func (r wholeRow) cycles(p driver.Properties) float64 {
+	clusters, together := ints.CeilDiv(r.batch, r.samples), r.together(p)
+	blocks := min(r.perSM(p), ints.CeilDiv(clusters, together))
+	warps := r.threads() / 32
+	quarter := float64(ints.CeilDiv(warps, 4)) // warps per quarter of a multiprocessor
+	if r.exact {
+		quarter = 1 + rowSecond*(quarter-1)
+	}
+	products := rowProduct * float64(r.parts()*r.tiles()) * quarter
+	delivered := float64(2 * warps * r.tiles())
+	sent := float64(r.cluster*warps*r.four()) / 32
+	one := max(products, delivered) + sent
+	return float64(ints.CeilDiv(clusters, together*blocks)) * rowCaution * (rowStep + one*(1+rowSecond*float64(blocks-1)))
 }

@@ -51,87 +51,61 @@ func (t Config) Group() string {
 func (t Config) constants() (all []string) {
 	for field := range strings.SplitSeq(t.sizes, ", ") {
 		name, value, _ := strings.Cut(field, " = ")
-		words := constantWords(t.variant, name)
+		words := t.variant.describe(name)
 		n, err := strconv.Atoi(value)
 		switch said := name == "SAMPLES" && n == t.samples; {
 		case err != nil || n == 0 || said || words == "":
 		case name == "BOUNDED" && n == 2:
 			all = append(all, words+" if the first ones do")
-		case switches[name] != "":
-			all = append(all, words)
 		default:
-			all = append(all, words+": "+value)
+			all = append(all, strings.ReplaceAll(words, "%d", value))
 		}
 	}
 	return all
 }
 
-// constantWords describes a constant of v's kernel; "": Words covers it elsewhere.
-func constantWords(v *Variant, name string) string {
+// describe describes a constant of v's kernel, whose value stands for %d; "": Words covers it
+// elsewhere. Constants without a value are on or off, and are not mentioned if they are 0.
+func (v *Variant) describe(name string) string {
+	common := ""
 	if v.Backward {
-		if words := ofGradients[name]; words != "" {
-			return words
-		}
+		common = gradientWords[name]
 	}
-	return cmp.Or(switches[name], numbers[name])
+	return cmp.Or(v.words[name], common, commonWords[name])
 }
 
-// switches describes the constants that are on or off. Those that are 0 are not mentioned.
-var switches = map[string]string{
-	"SETTLED": "weights stay in registers over all steps",
-	"EXACT":   "fp32 factors as two halves",
-	"ORDERED": "weights packed in the kernel's order",
-	"CLOCKS":  "phases timed",
-	"WORDED":  "gradients travel as words",
-	"BOUNDED": "states stay within ±1",
+// commonWords describes the constants of several kernels. The headers of kernels explain them at
+// length.
+var commonWords = map[string]string{
+	"EXACT":    "fp32 factors as two halves",
+	"ORDERED":  "weights packed in the kernel's order",
+	"CLOCKS":   "phases timed",
+	"BOUNDED":  "states stay within ±1",
+	"UNITS":    "units per block: %d",
+	"SAMPLES":  "places for sequences: %d",
+	"LANES":    "threads that share a unit's columns: %d",
+	"BAND":     "units per warp: %d",
+	"SPLIT":    "warps that share columns: %d",
+	"CHUNKS":   "pieces of columns: %d",
+	"RESIDENT": "pieces in registers: %d",
+	"PARTS":    "parts of the sequences that take turns: %d",
+	"KEPT":     "copies that the L2 cache is asked to keep: %d",
+	"PRODUCTS": "products per warpgroup: %d",
+	"HELD":     "products whose weights are in registers: %d",
+	"MORE":     "registers of a multiplying thread: %d",
+	"FEWER":    "registers of the other threads: %d",
 }
 
-// numbers describes the other constants. The headers of kernels explain them at length.
-var numbers = map[string]string{
-	"UNITS":    "units per block",
-	"SAMPLES":  "places for sequences",
-	"TILE":     "units per thread",
-	"LANES":    "threads that share a unit's columns",
-	"BAND":     "units per warp",
-	"SPLIT":    "warps that share columns",
-	"CHUNKS":   "pieces of columns",
-	"RESIDENT": "pieces in registers",
-	"STREAMED": "inputs per unit, read ahead",
-	"PARTS":    "parts of the sequences that take turns",
-	"SLOTS":    "places for a turn's states",
-	"NEAR":     "halves of pieces in registers",
-	"PASSING":  "halves of pieces read from the L2 at each step",
-	"STAGE":    "halves of pieces per copy",
-	"RING":     "places for a warp's copies",
-	"KEPT":     "copies that the L2 cache is asked to keep",
-	"LOOK":     "pieces of states that are polled",
-	"AHEAD":    "portions of states in flight",
-	"COPIERS":  "blocks that copy for each other",
-	"PRODUCTS": "products per warpgroup",
-	"HELD":     "products whose weights are in registers",
-	"PORTION":  "products per copy",
-	"DEPTH":    "places for a warpgroup's copies",
-	"MORE":     "registers of a multiplying thread",
-	"FEWER":    "registers of the other threads",
-
-	"WARPGROUPS": "warpgroups that multiply",
-	"ROUND":      "places for streamed weights, in products",
-}
-
-// ofGradients describes constants that have another meaning in kernels of gradients.
-var ofGradients = map[string]string{
-	"CLUSTERS": "clusters per group",
-	"CLUSTER":  "blocks per cluster",
-	"WARPS":    "warps per block",
-	"SAME":     "lanes that share a unit's last sum",
-	"OUT":      "units that a thread multiplies for",
-	"BAND":     "units whose gradients lie side by side",
-	"HEIGHT":   "tiles of 16 units that a warp multiplies for",
-	"SLOTS":    "places for a turn's gradients",
-	"PASSING":  "pieces read from the L2 in each turn",
-	"PORTION":  "pieces per copy",
-	"DEPTH":    "places for a warp's copies",
-	"AHEAD":    "steps by which inputs are read ahead",
+// gradientWords describes those of kernels of gradients.
+var gradientWords = map[string]string{
+	"CLUSTERS": "clusters per group: %d",
+	"CLUSTER":  "blocks per cluster: %d",
+	"WARPS":    "warps per block: %d",
+	"SAME":     "lanes that share a unit's last sum: %d",
+	"HEIGHT":   "tiles of 16 units that a warp multiplies for: %d",
+	"PASSING":  "pieces read from the L2 in each turn: %d",
+	"PORTION":  "pieces per copy: %d",
+	"DEPTH":    "places for a warp's copies: %d",
 }
 
 // saidElsewhere lists the constants that Words describes with the group.

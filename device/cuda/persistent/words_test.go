@@ -13,7 +13,7 @@ import (
 func TestWords(t *testing.T) {
 	for _, v := range persistent.Variants {
 		if names := persistent.Unsaid(v); len(names) > 0 {
-			t.Errorf("%s has constants without words in words.go: %v", v.Name, names)
+			t.Errorf("%s has constants without words: %v", v.Name, names)
 		}
 	}
 	for name, want := range map[string]string{
