@@ -48,11 +48,11 @@ record-cuda: build
 ## test: every technique, cell, pass and precision at odd sizes, and the program; minutes
 test:
 	$(GO) vet ./...
-	$(GO) test -short -timeout 20m ./...
+	$(GO) test -vet=off -short -timeout 20m ./...
 
-## test-all: every test, large sizes and all combinations of settings included
+## test-all: every test, large sizes and more combinations of settings included; lint vets the code
 test-all:
-	$(GO) test -timeout 90m ./...
+	$(GO) test -vet=off -timeout 90m ./...
 
 ## test-anywhere: the tests as other machines would run them: each instruction set, one processor, no HOME, ...
 test-anywhere:
@@ -61,7 +61,7 @@ test-anywhere:
 ## race: the techniques' schedules and the harness under the race detector (needs a C compiler); the
 ## kernels are plain Go here, since assembly is invisible to the detector, and tests of memory and of
 ## answers alone are left out, since they run nothing side by side
-RACE := CGO_ENABLED=1 $(GO) test -race -short -tags noasm -timeout 30m
+RACE := CGO_ENABLED=1 $(GO) test -vet=off -race -short -tags noasm -timeout 30m
 race:
 	$(RACE) -skip 'TestNeed$$|TestStepwiseMemory$$|TestProductsAreRight$$|TestLargeProblemsPass$$|TestHonestIsRechecked$$|TestFaults|TestBound|OnRecords$$' $$($(GO) list ./rnn/... ./device/... ./tuner/... ./record/... | grep -v '/device/cuda$$')
 	$(RACE) -run 'TestRaces$$' ./impl
@@ -70,7 +70,7 @@ race:
 ## noasm: the tests of what has assembly, without it; RNNBENCH_SIMD=generic has the others run without it as well
 noasm:
 	$(GO) vet -tags noasm ./...
-	$(GO) test -short -tags noasm -timeout 20m ./device/cpu/...
+	$(GO) test -vet=off -short -tags noasm -timeout 20m ./device/cpu/...
 
 ## cross: builds for other systems
 cross:

@@ -46,54 +46,48 @@ var settings = map[string][]knob.Params{
 	},
 }
 
-// TestTechniques runs the techniques on one worker and, if all are right, on two: with -short all problems on one and
-// the smallest on two, and else the other way round.
+// TestTechniques runs the techniques on one worker and on two.
 func TestTechniques(t *testing.T) {
-	for _, threads := range []int{1, 2} {
-		if t.Failed() {
-			return
-		}
+	one, two := openWorkers(t)
+	for _, tech := range impl.Own() {
+		t.Run(tech.Name(), func(t *testing.T) {
+			impltest.RunShared(t, one, two, tech, impltest.ProblemsOn(one), settings[tech.Name()]...)
+		})
+	}
+}
+
+// openWorkers opens the CPU with one worker and with two.
+func openWorkers(t *testing.T) (one, two device.Device) {
+	open := func(threads int) device.Device {
 		d, err := cpu.Open(cpu.Options{Threads: threads})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer d.Close()
-		problems := impltest.ProblemsOn(d)
-		if testing.Short() == (threads == 2) {
-			problems = impltest.Few(rnn.FP32)
-		}
-		for _, tech := range impl.Own() {
-			t.Run(fmt.Sprintf("%s/threads=%d", tech.Name(), threads), func(t *testing.T) {
-				impltest.Run(t, d, tech, problems, settings[tech.Name()]...)
-			})
-		}
+		t.Cleanup(func() { d.Close() })
+		return d
 	}
+	return open(1), open(2)
 }
 
 // TestLongSequences runs persistent layers over ten thousand steps: their errors
 // may not grow with time beyond the derived tolerance.
 func TestLongSequences(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
 	steps := 10_000
 	if testing.Short() {
 		steps = 1_000
 	}
-	long(t, d, steps)
+	one, two := openWorkers(t)
+	impltest.RunShared(t, one, two, impl.Lookup("persistent"), long(steps))
 }
 
-func long(t *testing.T, d device.Device, steps int) {
-	var ps []rnn.Problem
+// long returns layers that read so many steps.
+func long(steps int) (ps []rnn.Problem) {
 	for _, c := range []*cell.Cell{cell.RNNTanh, cell.GRU, cell.LSTM} {
 		ps = append(ps, rnn.Problem{Cell: c, Input: 3, Hidden: 17, Layers: 1, Batch: 3, Steps: steps, Pass: rnn.Train})
 	}
 	folded := ps[2]
 	folded.Projection = 5
-	ps = append(ps, folded)
-	impltest.Run(t, d, impl.Lookup("persistent"), ps)
+	return append(ps, folded)
 }
 
 // wide runs layers that take all of a GPU, which the suite's sizes do not: the
@@ -246,7 +240,7 @@ func TestGPU(t *testing.T) {
 	}
 	t.Run("long", func(t *testing.T) {
 		t.Parallel()
-		long(t, open(t), 10_000)
+		impltest.Run(t, open(t), impl.Lookup("persistent"), long(10_000))
 	})
 	t.Run("wide", func(t *testing.T) {
 		t.Parallel()

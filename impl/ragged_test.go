@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/device/cpu"
 	"rnnbench/impl"
 	"rnnbench/impl/impltest"
 	"rnnbench/rnn"
@@ -16,11 +15,7 @@ import (
 
 // TestRaggedSizes runs sequences with lengths of their own with every value of batchsizes.
 func TestRaggedSizes(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	one, two := openWorkers(t)
 	for i, tech := range impl.Own() {
 		for j, c := range []*cell.Cell{cell.LSTM, cell.QRNN2, cell.LSLSTM} {
 			p := rnn.Problem{Cell: c, Pass: rnn.Train, Input: 5, Hidden: 9, Layers: 2, Batch: 9, Steps: 8, Output: 3 * (j % 2),
@@ -35,7 +30,7 @@ func TestRaggedSizes(t *testing.T) {
 			if tech.Name() == "scan" { // blocks that end between steps of equally many sequences
 				sizes = append(sizes, knob.Params{"batchsizes": 0, "inputbatch": 1}, knob.Params{"batchsizes": 2, "inputbatch": 2})
 			}
-			t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, []rnn.Problem{p}, sizes...) })
+			t.Run(tech.Name(), func(t *testing.T) { impltest.RunShared(t, one, two, tech, []rnn.Problem{p}, sizes...) })
 		}
 	}
 }

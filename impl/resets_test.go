@@ -18,18 +18,16 @@ import (
 
 // TestResets: sequences that begin anew have the reference's answers, by every technique that does not decline them.
 func TestResets(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	one, two := openWorkers(t)
 	precisions := []rnn.Precision{rnn.FP32, rnn.BF16, rnn.FP16}
 	if testing.Short() {
 		precisions = precisions[:2]
 	}
 	for _, tech := range impl.Own() {
 		for _, precision := range precisions {
-			t.Run(tech.Name()+"/"+precision.String(), func(t *testing.T) { impltest.Run(t, d, tech, impltest.Resetting(precision)) })
+			t.Run(tech.Name()+"/"+precision.String(), func(t *testing.T) {
+				impltest.RunShared(t, one, two, tech, impltest.Resetting(precision))
+			})
 		}
 	}
 }

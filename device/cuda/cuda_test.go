@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -53,7 +54,24 @@ func emulation(t *testing.T, sms int) (driver.Compiler, *emulator.Driver) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { driver.Close() })
-	return compiler, driver
+	return remembering{compiler}, driver
+}
+
+// remembering is a compiler that compiles each kernel once for all tests.
+type remembering struct{ driver.Compiler }
+
+var remembered sync.Map // images by the kernel's name and text
+
+func (c remembering) Compile(name, source string) ([]byte, error) {
+	key := [2]string{name, source}
+	if image, ok := remembered.Load(key); ok {
+		return slices.Clone(image.([]byte)), nil
+	}
+	image, err := c.Compiler.Compile(name, source)
+	if err == nil {
+		remembered.Store(key, slices.Clone(image))
+	}
+	return image, err
 }
 
 // TestEmulated runs the suite of devices on the emulator. It runs only under make emulate, since

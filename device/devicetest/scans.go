@@ -120,7 +120,7 @@ func long(t *testing.T, c *cell.Cell, size [3]int, precision schedule.Precision,
 	return s
 }
 
-// checkRepeatedly checks the schedule three times, and that its results have the same bits each time.
+// checkRepeatedly checks the schedule several times, and that its results have the same bits each time.
 func (w *wanted) checkRepeatedly(t *testing.T, d device.Device, k knob.Params) {
 	t.Helper()
 	s := w.Schedule
@@ -133,7 +133,7 @@ func (w *wanted) checkRepeatedly(t *testing.T, d device.Device, k knob.Params) {
 	}
 	defer prog.Close()
 	first := make([][]float32, len(s.Matrices))
-	for trial := range 3 {
+	for trial := range trials(d, 3) {
 		if err := w.check(prog); err != nil {
 			t.Fatalf("%s: %v", d.Info().Key, err)
 		}

@@ -234,6 +234,41 @@ const mostWrong = 5
 // Run compares technique tech on device d with the reference over problems: every value of every knob, one
 // knob at a time, and each setting of extra.
 func Run(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.Problem, extra ...knob.Params) {
+	run(t, problems, func(t *testing.T, data *rnn.Data, want []oracle.Tensor) error {
+		return settings(t, d, tech, data, want, extra)
+	})
+}
+
+// mostShared is how many settings of a technique, besides its defaults, RunShared runs on several workers.
+const mostShared = 3
+
+// RunShared is Run on alone, a device of one worker, and then on shared, a device of several. A technique's knobs say
+// what the schedule is, which one worker checks, and the device's say how workers share it. So the defaults run on
+// shared with every setting of the device, and of the technique's other settings only mostShared, always others, with
+// one setting of the device each. With -short a problem runs on shared with either the defaults or one other setting.
+func RunShared(t *testing.T, alone, shared device.Device, tech rnn.Technique, problems []rnn.Problem, extra ...knob.Params) {
+	run(t, problems, func(t *testing.T, data *rnn.Data, want []oracle.Tensor) error {
+		if declined := settings(t, alone, tech, data, want, extra); declined != nil {
+			return declined
+		}
+		others := slices.Concat(knob.OneAtATime(tech.Knobs(data.Problem))[1:], extra)
+		n, chosen := min(mostShared, len(others)), hash(data.Problem.String())
+		if testing.Short() {
+			n = min(n, chosen%2)
+		}
+		// What alone declines, shared may decline.
+		if n == 0 || !testing.Short() {
+			_ = check(t, shared, tech, nil, someSettings, data, want)
+		}
+		for i := range n {
+			_ = check(t, shared, tech, others[(chosen/2+i*len(others)/n)%len(others)], anySetting, data, want)
+		}
+		return nil
+	})
+}
+
+// run runs one for each problem, with the reference's answer to its data. An error of one says why nothing was run.
+func run(t *testing.T, problems []rnn.Problem, one func(t *testing.T, data *rnn.Data, want []oracle.Tensor) error) {
 	wrong := 0
 	for i, p := range problems {
 		if wrong == mostWrong {
@@ -241,19 +276,7 @@ func Run(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.Probl
 		}
 		if !t.Run(p.String(), func(t *testing.T) {
 			data := rnn.NewData(p, 1, 2, "normal")
-			want := oracle.Reference(data)
-			var declined error
-			ran := false
-			own := knob.OneAtATime(tech.Knobs(p))
-			for i, k := range slices.Concat(own, extra) {
-				every := !testing.Short() || i == 0 || i >= len(own)
-				if err := check(t, d, tech, p, k, every, data, want); err != nil {
-					declined = err
-				} else {
-					ran = true
-				}
-			}
-			if !ran {
+			if declined := one(t, data, oracle.Reference(data)); declined != nil {
 				t.Skip(declined)
 			}
 		}) {
@@ -262,10 +285,33 @@ func Run(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.Probl
 	}
 }
 
-// check runs one setting with every value of the device's knobs, or with their defaults alone. An
-// error says why the technique or the device declines it.
-func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, every bool, data *rnn.Data, want []oracle.Tensor) error {
+// settings runs every value of the technique's knobs and each setting of extra. An error says why all are declined.
+func settings(t *testing.T, d device.Device, tech rnn.Technique, data *rnn.Data, want []oracle.Tensor, extra []knob.Params) (declined error) {
 	t.Helper()
+	ran := false
+	own := knob.OneAtATime(tech.Knobs(data.Problem))
+	for i, k := range slices.Concat(own, extra) {
+		choose := someSettings
+		if testing.Short() && i > 0 && i < len(own) {
+			choose = defaults
+		}
+		if err := check(t, d, tech, k, choose, data, want); err != nil {
+			declined = err
+		} else {
+			ran = true
+		}
+	}
+	if ran {
+		return nil
+	}
+	return declined
+}
+
+// check runs one setting of the technique's knobs with those of the device's that choose returns of all. An error
+// says why the technique or the device declines it.
+func check(t *testing.T, d device.Device, tech rnn.Technique, k knob.Params, choose func(all []knob.Params, what string) []knob.Params, data *rnn.Data, want []oracle.Tensor) error {
+	t.Helper()
+	p := data.Problem
 	plan, s, err := rnn.Layout(tech, p, k)
 	if errors.Is(err, schedule.ErrUnsupported) {
 		return fmt.Errorf("%v: %w", k, err)
@@ -276,11 +322,7 @@ func check(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem, k k
 	if err := schedule.Verify(s); err != nil {
 		t.Fatalf("%v: %v", k, err)
 	}
-	settings := knob.OneAtATime(d.Knobs(s))
-	if !every {
-		settings = settings[:1]
-	}
-	for i, dk := range someSettings(settings, fmt.Sprint(p, k)) {
+	for i, dk := range choose(knob.OneAtATime(d.Knobs(s)), fmt.Sprint(p, k)) {
 		dev, err := deviation(d, plan, s, dk, data, want)
 		if errors.Is(err, schedule.ErrUnsupported) {
 			if i > 0 {
@@ -304,20 +346,32 @@ const mostSettings = 16
 
 // someSettings returns all settings up to mostSettings. Otherwise, and with -short, it returns the
 // first and two others, or one with -short, chosen by a hash of what runs.
-func someSettings(settings []knob.Params, what string) []knob.Params {
-	if len(settings) <= 2 || !testing.Short() && len(settings) <= mostSettings {
-		return settings
+func someSettings(all []knob.Params, what string) []knob.Params {
+	if len(all) <= 2 || !testing.Short() && len(all) <= mostSettings {
+		return all
 	}
-	h := fnv.New32a()
-	h.Write([]byte(what))
-	others := settings[1:]
-	n := uint32(len(others))
-	first := h.Sum32() % n
-	some := []knob.Params{settings[0], others[first]}
+	others := all[1:]
+	n := len(others)
+	first := hash(what) % n
+	some := []knob.Params{all[0], others[first]}
 	if !testing.Short() {
 		some = append(some, others[(first+n/2)%n])
 	}
 	return some
+}
+
+// defaults returns the first of all settings.
+func defaults(all []knob.Params, _ string) []knob.Params { return all[:1] }
+
+// anySetting returns one of all settings, chosen by a hash of what runs.
+func anySetting(all []knob.Params, what string) []knob.Params {
+	return []knob.Params{all[hash(what)%len(all)]}
+}
+
+func hash(what string) int {
+	h := fnv.New32a()
+	h.Write([]byte(what))
+	return int(h.Sum32() >> 1)
 }
 
 // deviation runs the schedule three times, so that what one run leaves behind
