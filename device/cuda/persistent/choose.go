@@ -47,7 +47,7 @@ const (
 	never      turn = iota
 	alone           // and no other
 	first           // in any case
-	ifNone          // if none of those fits
+	ifNone          // if none of those fits, or the cheapest of those is mma-poll
 	lastResort      // if none at all fits
 	besides         // in any case; that it fits keeps no other out
 )
@@ -65,7 +65,7 @@ func (t turn) provided(ok bool) turn {
 func (c *Chooser) configs(l Layer, backward bool) (all []Config, why string) {
 	why = noGroups(c)
 	for now := alone; now <= besides; now++ {
-		if (now == ifNone || now == lastResort) && len(all) > 0 {
+		if len(all) > 0 && (now == ifNone && slices.MinFunc(all, cheaper).variant != pollVariant || now == lastResort) {
 			continue
 		}
 		considered := false

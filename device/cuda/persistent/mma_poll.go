@@ -24,6 +24,8 @@ const (
 	pollUnphased   = 3     // factor of bytes if a state's own bits do not tell whether it is new
 	pollCaution    = 1.15  // factor: the variant is chosen only if it is clearly faster
 	pollUnmeasured = 1.2   // factor for passes, parts and single precision, of which few were measured
+	pollPieces     = 6     // more pieces of columns than this, with four warps or fewer that share them,
+	pollLate       = 1.35  // delay a step by this factor: eight layers of 800 to 2,720 units
 	pollSlow       = 2     // factor, as recorded for rnn-tanh 1760 at batch 16 and gru 1024 at batch 64
 )
 
@@ -36,6 +38,9 @@ func (f mma) pollCycles(passes, products, bytes float64) float64 {
 	}
 	if f.samples > 8 && (f.threads() < 256 || 2*f.resident < f.chunks) { // as recorded for rnn-tanh 1760 at batch 16 and gru 1024 at 64
 		cycles *= pollSlow
+	}
+	if f.chunks > pollPieces && f.split <= 4 {
+		cycles *= pollLate
 	}
 	return cycles
 }

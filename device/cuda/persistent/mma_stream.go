@@ -248,6 +248,7 @@ const (
 	streamByte    = 0.01 // each byte that comes while states are exchanged: rings of two and four copies
 	streamSeen    = 200  // cycles by which warps that poll fewer pieces see states later
 	streamOverlap = 0.5  // unhidden share of the shorter of products and late copies, by clocks in the kernel
+	streamCaution = 1.25 // factor if what is streamed fits the rings: 15 layers of 544 to 2,720 units
 	streamCell    = 180  // each further eight sequences: sums, their barriers and the cell
 )
 
@@ -289,5 +290,9 @@ func (s streaming) cycles(p driver.Properties) float64 {
 	late := max(0, streamed-ring) / min(rate, ring/streamLatency)
 	turn := max(products, late) + streamOverlap*min(products, late) + sums
 	step := max(exchange+turn, parts*turn, (parts*streamed+states)/rate) // a part's states are in flight during the other parts' turns
-	return pollCaution * float64(ints.CeilDiv(s.batch, s.samples)) * step
+	caution := pollCaution
+	if streamed <= ring {
+		caution *= streamCaution
+	}
+	return caution * float64(ints.CeilDiv(s.batch, s.samples)) * step
 }

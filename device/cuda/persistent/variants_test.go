@@ -3,6 +3,7 @@ package persistent_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"rnnbench/device/cuda/driver"
@@ -40,6 +41,25 @@ func TestVariantsFeasible(t *testing.T) {
 			if !seen[fmt.Sprint(v.Name, s)] {
 				t.Errorf("no layer runs by %s with %s", v.Name, persistent.Setting("resident", s))
 			}
+		}
+	}
+}
+
+// TestFewPiecesArePolled: a warp of mma-poll has few pieces of columns to look at. A layer for which
+// no division has few is streamed, if that exchanges sooner.
+func TestFewPiecesArePolled(t *testing.T) {
+	for _, l := range []struct {
+		cell          *cell.Cell
+		hidden, batch int
+		variant, says string
+	}{
+		{cell.LSTM, 960, 6, "mma-poll", "warps that share columns: 8"},
+		{cell.LSTM, 800, 19, "mma-poll", "warps that share columns: 8"},
+		{cell.RNNTanh, 2304, 3, "mma-stream", ""},
+	} {
+		best := persistent.Candidates(l.cell, l.hidden, l.batch, driver.Brain, nil, h200())[0]
+		if best.Variant().Name != l.variant || !strings.Contains(best.Words(), l.says) {
+			t.Errorf("%v of %d units, %d sequences: %s, %s", l.cell, l.hidden, l.batch, best.Variant().Name, best.Words())
 		}
 	}
 }
