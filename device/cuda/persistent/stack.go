@@ -176,8 +176,8 @@ func (st *Stack) bounded() int {
 	return st.within
 }
 
-// wide returns the most 32-bit words that a word of a state takes in memory.
-func (st *Stack) wide() int { return 2 - ints.FromBool(st.bounded() == 1) }
+// mostWords is how many 32-bit words a word of a state takes in memory at most; see bounded.
+func mostWords(bounded int) int { return 2 - ints.FromBool(bounded == 1) }
 
 // overhead returns the registers of a multiplying thread besides weights: sums, and the states of
 // both layers.
@@ -190,7 +190,7 @@ func (st *Stack) overhead() int {
 	case values < 3:
 		chains = 4 / values
 	}
-	return 24 + 4*chains*values + 8*st.chunks*st.samples/8*st.wide()
+	return 24 + 4*chains*values + 8*st.chunks*st.samples/8*mostWords(st.bounded())
 }
 
 // shared returns the bytes of shared memory of a block: places for sums, with two barriers each,
@@ -212,7 +212,7 @@ func (st *Stack) Bytes() int64 {
 	}
 	step := int64(st.chunks*st.split*16) * int64(st.sequences())
 	room := func(wide int64) int64 { return 32 + int64(len(st.layers))*(32+stackDepth*step*wide) }
-	words := room(int64(st.wide()))
+	words := room(int64(mostWords(st.bounded())))
 	if st.bounded() == 2 {
 		words += room(1)
 	}
