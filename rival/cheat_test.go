@@ -72,21 +72,22 @@ func briefly() config.Measure {
 // TestCheats: no rival that cheats is timed as right, and its record says what is wrong.
 func TestCheats(t *testing.T) {
 	open := cheats(t)
-	const late = "the answer came only after"   // which a busy machine may find first
+	const late = "the answer came only after"
 	for how, want := range map[string][]string{ // how it ends, and words of the reason
 		"honest":   {"ok"},
-		"cache":    {"incorrect impossible failed", "differs from the reference", "does not grow", late},
-		"prepare":  {"impossible failed", "does not grow", late},
-		"read":     {"impossible failed", "does not grow", late},
-		"first":    {"impossible failed", "does not grow", late},
+		"cache":    {"incorrect impossible", "differs from the reference", "does not grow"},
+		"prepare":  {"impossible", "does not grow"},
+		"read":     {"impossible", "does not grow"},
+		"first":    {"impossible", "does not grow"},
 		"thread":   {"impossible failed", "does not grow", late},
-		"one":      {"impossible failed", "does not grow", late},
+		"one":      {"impossible", "does not grow"},
 		"each":     {"impossible failed", "does not grow", late},
 		"fiftieth": {"failed", late},
 		"tiny":     {"impossible failed", "does not grow", late},
 	} {
 		recs, err := against(t.Context(), t, open(how), briefly())
-		for again := 0; again < 9 && how == "honest" && slices.ContainsFunc(recs, func(r record.Record) bool { return r.Reason != nil && strings.Contains(*r.Reason, late) }); again++ {
+		wasLate := func(r record.Record) bool { return r.Reason != nil && strings.Contains(*r.Reason, late) }
+		for again := 0; again < 9 && !slices.Contains(want, late) && slices.ContainsFunc(recs, wasLate); again++ {
 			recs, err = against(t.Context(), t, open(how), briefly()) // its answers had to wait for a processor
 		}
 		if err != nil {

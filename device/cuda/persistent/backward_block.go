@@ -10,9 +10,9 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+// backwardBlockVariant multiplies on tensor cores, in 16 bits: a warp has whole rows of 16 units, and a block all weights in registers.
 var backwardBlockVariant = &Variant{
 	Name: "backward-block", Backward: true, Strategies: []int{inOneBlock}, tensor: true,
-	Multiply: "tensor cores, in 16 bits; a warp has whole rows of 16 units, and a block all weights in registers",
 	Exchange: "none beyond a block",
 	config:   []string{"backward_block"},
 	files:    []string{"backward_block"}, entry: "back_layer",

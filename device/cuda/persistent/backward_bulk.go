@@ -10,9 +10,9 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+// backwardBulkVariant multiplies on tensor cores: each cluster gathers the gradients of all gates.
 var backwardBulkVariant = &Variant{
 	Name: "backward-bulk", Backward: true, Strategies: []int{inBulk}, needs: "clusters of blocks", tensor: true,
-	Multiply: "tensor cores; each cluster gathers the gradients of all gates",
 	Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
 	config:   []string{"backward_bulk"},
 	files:    []string{"fragments", "ring", "backward_bulk"}, entry: "back_layer",

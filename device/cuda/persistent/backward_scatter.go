@@ -10,9 +10,9 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+// backwardSIMTVariant multiplies by fused multiply-adds: each block forms its part of every unit's gradient.
 var backwardSIMTVariant = &Variant{
 	Name: "backward-simt", Backward: true, Strategies: []int{inClusters, overGrid},
-	Multiply: "fused multiply-adds; each block forms its part of every unit's gradient",
 	Exchange: partials,
 	config:   []string{"backward", "backward_simt"},
 	files:    []string{"backward_simt", "backward"}, entry: "back_layer",
@@ -22,9 +22,9 @@ var backwardSIMTVariant = &Variant{
 	configs:    backwardScatters(scatterForms),
 }
 
+// backwardMMAVariant multiplies on tensor cores: each block forms its part of every unit's gradient.
 var backwardMMAVariant = &Variant{
 	Name: "backward-mma", Backward: true, Strategies: []int{inClusters, overGrid}, tensor: true,
-	Multiply: "tensor cores; each block forms its part of every unit's gradient",
 	Exchange: partials,
 	config:   []string{"backward", "backward_mma"},
 	files:    []string{"backward_mma", "backward"}, entry: "back_layer",

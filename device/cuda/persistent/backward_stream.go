@@ -2,9 +2,9 @@ package persistent
 
 import "rnnbench/device/cuda/ints"
 
+// backwardStreamVariant multiplies as backwardBulkVariant does: weights beyond the chip come from the L2 cache in each turn.
 var backwardStreamVariant = &Variant{
 	Name: "backward-stream", Backward: true, Strategies: []int{byStreaming}, needs: "engine for bulk copies", tensor: true,
-	Multiply: "as backward-bulk; weights beyond the chip come from the L2 cache in each turn",
 	Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
 	config:   []string{"backward_bulk"},
 	files:    []string{"fragments", "ring", "backward_bulk"}, entry: "back_layer",

@@ -10,9 +10,9 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+// backwardWideVariant multiplies on tensor cores: warpgroups multiply up to 256 sequences at once; weights beyond the chip come from the L2 cache.
 var backwardWideVariant = &Variant{
 	Name: "backward-wide", Backward: true, Strategies: []int{inWideProducts}, needs: "clusters of blocks", tensor: true,
-	Multiply: "tensor cores; warpgroups multiply up to 256 sequences at once; weights beyond the chip come from the L2 cache",
 	Exchange: "the copy engine copies gradients in portions, as clusters finish them; sums are pushed within a cluster",
 	config:   []string{"backward_wide"},
 	files:    []string{"ring", "backward_wide"}, entry: "back_layer",

@@ -10,9 +10,9 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+// blockVariant multiplies on tensor cores, in 16 bits: a warp has whole rows of eight units, and a block all weights in registers.
 var blockVariant = &Variant{
 	Name: "block", Strategies: []int{inOneBlock}, tensor: true,
-	Multiply: "tensor cores, in 16 bits; a warp has whole rows of eight units, and a block all weights in registers",
 	Exchange: "none beyond a block",
 	config:   []string{"block"},
 	files:    []string{"fragments", "block"}, entry: "block_layer",

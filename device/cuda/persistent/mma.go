@@ -10,9 +10,9 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+// mmaVariant multiplies on tensor cores: warps share the columns of a band of units.
 var mmaVariant = &Variant{
 	Name: "mma", Strategies: []int{inClusters, overGrid}, tensor: true,
-	Multiply: "tensor cores; warps share the columns of a band of units",
 	Exchange: pushes,
 	config:   []string{"mma_layer", "mma"},
 	files:    []string{"fragments", "mma_layer", "mma"}, entry: "mma_layer",

@@ -1,8 +1,8 @@
 package persistent
 
+// bulkVariant multiplies on tensor cores: groups take turns with several parts of the sequences.
 var bulkVariant = &Variant{
 	Name: "mma-bulk", Strategies: []int{inBulk}, needs: "clusters of blocks", tensor: true,
-	Multiply: "tensor cores; groups take turns with several parts of the sequences",
 	Exchange: "the copy engine copies all states of a turn",
 	config:   []string{"mma_layer", "mma_bulk"},
 	files:    []string{"fragments", "mma_layer", "mma_bulk"}, entry: "mma_bulk_layer",

@@ -1,8 +1,8 @@
 package persistent
 
+// pollVariant multiplies on tensor cores: each warp reads the states that it multiplies.
 var pollVariant = &Variant{
 	Name: "mma-poll", Strategies: []int{byPolling}, tensor: true,
-	Multiply: "tensor cores; each warp reads the states that it multiplies",
 	Exchange: "each warp polls the words that it needs in the L2 cache",
 	config:   []string{"mma_layer", "mma_poll"},
 	files:    []string{"fragments", "mma_layer", "mma_poll"}, entry: "mma_poll_layer",

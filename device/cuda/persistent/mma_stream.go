@@ -11,9 +11,9 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+// streamVariant multiplies on tensor cores: weights beyond the chip come from the L2 cache at each step.
 var streamVariant = &Variant{
 	Name: "mma-stream", Strategies: []int{byStreaming}, needs: "engine for bulk copies", tensor: true,
-	Multiply: "tensor cores; weights beyond the chip come from the L2 cache at each step",
 	Exchange: "each warp polls the words that it needs in the L2 cache",
 	config:   []string{"mma_stream"},
 	files:    []string{"fragments", "ring", "mma_stream"}, entry: "mma_stream_layer",

@@ -9,9 +9,9 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+// wideVariant multiplies on tensor cores: two warpgroups share the columns, for up to 256 sequences at once.
 var wideVariant = &Variant{
 	Name: "mma-wide", Strategies: []int{inWideProducts}, needs: "clusters of blocks", tensor: true,
-	Multiply: "tensor cores; two warpgroups share the columns, for up to 256 sequences at once",
 	Exchange: "the copy engine copies states in portions, as blocks finish them",
 	config:   []string{"mma_wide"},
 	files:    []string{"fragments", "mma_wide"}, entry: "mma_wide_layer",

@@ -10,9 +10,9 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+// simtVariant multiplies by fused multiply-adds: threads share the columns of a unit.
 var simtVariant = &Variant{
 	Name: "simt", Strategies: []int{inClusters, overGrid},
-	Multiply: "fused multiply-adds; threads share the columns of a unit",
 	Exchange: pushes,
 	config:   []string{"simt"},
 	files:    []string{"simt"}, entry: "simt_layer",

@@ -17,7 +17,6 @@ type Variant struct {
 	Name       string
 	Backward   bool
 	Strategies []int  // the values of the knob "resident" that select it
-	Multiply   string // how it multiplies
 	Exchange   string // how its blocks exchange states or gradients
 	tensor     bool   // it multiplies on tensor cores
 	needs      string // what it needs that GPUs have from compute capability 9.0 on; "": nothing

@@ -9,9 +9,9 @@ import (
 	"rnnbench/rnn/knob"
 )
 
+// wholeRowVariant multiplies on tensor cores: a warp has whole rows of four units, of cells with three or four gates.
 var wholeRowVariant = &Variant{
 	Name: "wholerow", Strategies: []int{inWholeRows}, needs: "clusters of blocks", tensor: true,
-	Multiply: "tensor cores; a warp has whole rows of four units, of cells with three or four gates",
 	Exchange: "pushed to the blocks of a cluster",
 	config:   []string{"wholerow"},
 	files:    []string{"fragments", "wholerow"}, entry: "wholerow_layer",
