@@ -6,7 +6,6 @@ import "fmt"
 // that later operations name.
 type builder struct {
 	p     Program
-	saved int
 	temps int
 }
 
@@ -32,12 +31,6 @@ func (b *builder) input(g int) Ref     { return b.add(Ref{X, g}, Ref{BX, g}) }
 func (b *builder) recurrent(g int) Ref { return b.add(Ref{R, g}, Ref{BR, g}) }
 func (b *builder) gate(g int) Ref      { return b.add(b.input(g), b.recurrent(g)) }
 
-// save marks value v, just computed, to be kept for the backward pass.
-func (b *builder) save(v Ref) Ref {
-	b.saved++
-	return b.rename(v, Ref{Saved, b.saved - 1})
-}
-
 // next makes value v, just computed, the next state s.
 func (b *builder) next(s int, v Ref) Ref { return b.rename(v, Ref{Next, s}) }
 
@@ -48,20 +41,4 @@ func (b *builder) rename(v, to Ref) Ref {
 	}
 	last.Out = to
 	return to
-}
-
-// inference is p without values kept for a backward pass.
-func (p Program) inference() Program {
-	temps := p.Temps()
-	move := func(r Ref) Ref {
-		if r.Kind == Saved {
-			return Ref{Temp, temps + r.Index}
-		}
-		return r
-	}
-	out := make(Program, len(p))
-	for i, in := range p {
-		out[i] = Instr{in.Op, move(in.Out), move(in.A), move(in.B)}
-	}
-	return out
 }

@@ -152,10 +152,10 @@ func complete(c Cell, forward func(b *builder)) *Cell {
 	var b builder
 	forward(&b)
 	c.Window = max(1, c.Window)
-	c.Saved = b.saved
-	c.Forward = b.p.compact()
-	c.Inference = b.p.inference().compact()
-	backward, splitGrad := gradient(b.p, &c)
+	c.Inference = b.p.compact()
+	p, kept := keep(b.p, &c)
+	c.Forward, c.Saved = p.compact(), kept
+	backward, splitGrad := gradient(p, &c)
 	c.Backward, c.SplitGrad = backward.compact(), splitGrad
 	c.Recurrence = recurrence(&c)
 	c.Surrogate, c.Core = split(&c, b.p)

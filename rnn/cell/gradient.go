@@ -1,6 +1,9 @@
 package cell
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // gradient derives the backward program of a forward program by reverse-mode differentiation. It
 // reads the gradients of the next states (Next 0 also from DOut), what the forward pass saved, the
@@ -9,22 +12,8 @@ import "fmt"
 // DPeep. For a Scanned cell, the gradients of peepholes are DX behind those of the gates instead.
 func gradient(forward Program, c *Cell) (backward Program, split bool) {
 	gates, recurrent, states := len(c.Gates), c.Recurrent, len(c.States)
-	d := differ{fixed: map[Ref]bool{}, made: map[Ref]Ref{}, adjoint: map[Ref]Ref{}, source: map[Ref]Instr{}}
-	for _, in := range forward {
-		d.source[in.Out] = in
-	}
-	d.adjoint[Ref{Next, 0}] = d.do(Add, Ref{DOut, 0}, Ref{DNext, 0})
-	for _, s := range c.Fixed {
-		d.fixed[Ref{Next, s}] = true
-	}
-	for s := 1; s < states; s++ {
-		if next := (Ref{Next, s}); !d.fixed[next] {
-			d.adjoint[next] = Ref{DNext, s}
-		}
-	}
-	for i := len(forward) - 1; i >= 0; i-- {
-		d.reverse(forward[i])
-	}
+	d := differ{}
+	d.differentiate(forward, c)
 	for g := range gates {
 		x, r := d.adjoint[Ref{X, g}], d.adjoint[Ref{R, g}]
 		if b := d.adjoint[Ref{BX, g}]; b != x {
@@ -63,6 +52,26 @@ func gradient(forward Program, c *Cell) (backward Program, split bool) {
 	return d.p, split
 }
 
+// differentiate goes through the forward program from its end and adds up the gradient of each value.
+func (d *differ) differentiate(forward Program, c *Cell) {
+	d.fixed, d.made, d.adjoint, d.source = map[Ref]bool{}, map[Ref]Ref{}, map[Ref]Ref{}, map[Ref]Instr{}
+	for _, in := range forward {
+		d.source[in.Out] = in
+	}
+	d.adjoint[Ref{Next, 0}] = d.do(Add, Ref{DOut, 0}, Ref{DNext, 0})
+	for _, s := range c.Fixed {
+		d.fixed[Ref{Next, s}] = true
+	}
+	for s := 1; s < len(c.States); s++ {
+		if next := (Ref{Next, s}); !d.fixed[next] {
+			d.adjoint[next] = Ref{DNext, s}
+		}
+	}
+	for _, in := range slices.Backward(forward) {
+		d.reverse(in)
+	}
+}
+
 type differ struct {
 	p       Program
 	temps   int
@@ -70,6 +79,7 @@ type differ struct {
 	source  map[Ref]Instr // the instruction that computes each value of the forward pass
 	made    map[Ref]Ref   // values of the forward pass, recomputed
 	adjoint map[Ref]Ref   // gradient of each value, so far
+	needed  map[Ref]bool  // if not nil: values that the gradient reads are noted here, and not recomputed
 }
 
 func (d *differ) do(op Op, args ...Ref) Ref {
@@ -88,6 +98,10 @@ func (d *differ) value(v Ref) Ref {
 	case Saved, Next, Prev, Peep:
 		return v
 	case Temp:
+		if d.needed != nil {
+			d.needed[v] = true
+			return v
+		}
 		if w, ok := d.made[v]; ok {
 			return w
 		}

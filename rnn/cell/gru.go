@@ -11,9 +11,9 @@ var GRU = define(Cell{
 		next[0] = (1-z)*n + z*prev[0]
 	},
 }, func(b *builder) {
-	reset := b.save(b.do(Sigmoid, b.gate(0)))
-	z := b.save(b.do(Sigmoid, b.gate(1)))
-	rn := b.save(b.recurrent(2))
-	n := b.save(b.do(Tanh, b.add(b.input(2), b.mul(reset, rn))))
+	reset := b.do(Sigmoid, b.gate(0))
+	z := b.do(Sigmoid, b.gate(1))
+	rn := b.recurrent(2)
+	n := b.do(Tanh, b.add(b.input(2), b.mul(reset, rn)))
 	b.next(0, b.add(b.mul(b.do(OneMinus, z), n), b.mul(z, Ref{Prev, 0})))
 })

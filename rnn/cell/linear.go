@@ -10,7 +10,7 @@ var Linear = define(Cell{
 	Gates: []string{"a", "x"}, States: []string{"h"},
 	Equations: func(x, _, _, prev, next []float64) { next[0] = x[0]*prev[0] + x[1] },
 }, func(b *builder) {
-	a := b.save(b.input(0))
+	a := b.input(0)
 	b.next(0, b.add(b.mul(a, Ref{Prev, 0}), b.input(1)))
 })
 
@@ -24,8 +24,8 @@ var GILR = define(Cell{
 		next[0] = g*prev[0] + (1-g)*i
 	},
 }, func(b *builder) {
-	g := b.save(b.do(Sigmoid, b.input(0)))
-	i := b.save(b.do(Tanh, b.input(1)))
+	g := b.do(Sigmoid, b.input(0))
+	i := b.do(Tanh, b.input(1))
 	b.next(0, b.add(b.mul(g, Ref{Prev, 0}), b.mul(b.do(OneMinus, g), i)))
 })
 
@@ -41,10 +41,10 @@ var SRU = define(Cell{
 		next[0] = r*tanh(next[1]) + (1-r)*x[3]
 	},
 }, func(b *builder) {
-	z := b.save(b.input(0))
-	f := b.save(b.do(Sigmoid, b.input(1)))
-	r := b.save(b.do(Sigmoid, b.input(2)))
-	y := b.save(b.input(3))
+	z := b.input(0)
+	f := b.do(Sigmoid, b.input(1))
+	r := b.do(Sigmoid, b.input(2))
+	y := b.input(3)
 	c := b.next(1, b.add(b.mul(f, Ref{Prev, 1}), b.mul(b.do(OneMinus, f), z)))
 	b.next(0, b.add(b.mul(r, b.do(Tanh, c)), b.mul(b.do(OneMinus, r), y)))
 })
@@ -68,9 +68,9 @@ func qrnn(name string, window int) *Cell {
 			next[0] = o * next[1]
 		},
 	}, func(b *builder) {
-		z := b.save(b.do(Tanh, b.input(0)))
-		f := b.save(b.do(Sigmoid, b.input(1)))
-		o := b.save(b.do(Sigmoid, b.input(2)))
+		z := b.do(Tanh, b.input(0))
+		f := b.do(Sigmoid, b.input(1))
+		o := b.do(Sigmoid, b.input(2))
 		c := b.next(1, b.add(b.mul(f, Ref{Prev, 1}), b.mul(b.do(OneMinus, f), z)))
 		b.next(0, b.mul(o, c))
 	})
@@ -89,14 +89,14 @@ var LSLSTM = define(Cell{
 		next[2] = g*prev[2] + (1-g)*tanh(x[5])
 	},
 }, func(b *builder) {
-	g := b.save(b.do(Sigmoid, b.input(4)))
-	w := b.save(b.do(Tanh, b.input(5)))
+	g := b.do(Sigmoid, b.input(4))
+	w := b.do(Tanh, b.input(5))
 	b.next(2, b.add(b.mul(g, Ref{Prev, 2}), b.mul(b.do(OneMinus, g), w)))
-	i := b.save(b.do(Sigmoid, b.gate(1)))
-	z := b.save(b.do(Tanh, b.gate(3)))
+	i := b.do(Sigmoid, b.gate(1))
+	z := b.do(Tanh, b.gate(3))
 	iz := b.mul(i, z)
-	f := b.save(b.do(Sigmoid, b.gate(0)))
+	f := b.do(Sigmoid, b.gate(0))
 	c := b.next(1, b.add(b.mul(f, Ref{Prev, 1}), iz))
-	o := b.save(b.do(Sigmoid, b.gate(2)))
+	o := b.do(Sigmoid, b.gate(2))
 	b.next(0, b.mul(o, c))
 })

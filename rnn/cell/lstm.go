@@ -12,10 +12,10 @@ var LSTM = define(Cell{
 		next[0] = o * tanh(next[1])
 	},
 }, func(b *builder) {
-	i := b.save(b.do(Sigmoid, b.gate(0)))
-	f := b.save(b.do(Sigmoid, b.gate(1)))
-	g := b.save(b.do(Tanh, b.gate(2)))
-	o := b.save(b.do(Sigmoid, b.gate(3)))
+	i := b.do(Sigmoid, b.gate(0))
+	f := b.do(Sigmoid, b.gate(1))
+	g := b.do(Tanh, b.gate(2))
+	o := b.do(Sigmoid, b.gate(3))
 	c := b.next(1, b.add(b.mul(f, Ref{Prev, 1}), b.mul(i, g)))
 	b.next(0, b.mul(o, b.do(Tanh, c)))
 })
@@ -35,11 +35,11 @@ var LSTMPeephole = define(Cell{
 	},
 }, func(b *builder) {
 	see := func(gate, k int, c Ref) Ref { return b.add(b.gate(gate), b.mul(Ref{Peep, k}, c)) }
-	i := b.save(b.do(Sigmoid, see(0, 0, Ref{Prev, 1})))
-	f := b.save(b.do(Sigmoid, see(1, 1, Ref{Prev, 1})))
-	g := b.save(b.do(Tanh, b.gate(2)))
+	i := b.do(Sigmoid, see(0, 0, Ref{Prev, 1}))
+	f := b.do(Sigmoid, see(1, 1, Ref{Prev, 1}))
+	g := b.do(Tanh, b.gate(2))
 	c := b.next(1, b.add(b.mul(f, Ref{Prev, 1}), b.mul(i, g)))
-	o := b.save(b.do(Sigmoid, see(3, 2, c)))
+	o := b.do(Sigmoid, see(3, 2, c))
 	b.next(0, b.mul(o, b.do(Tanh, c)))
 })
 
@@ -56,10 +56,10 @@ var LSTMC = define(Cell{
 	},
 }, func(b *builder) {
 	see := func(gate, k int, c Ref) Ref { return b.add(b.input(gate), b.mul(Ref{Peep, k}, c)) }
-	i := b.save(b.do(Sigmoid, see(0, 0, Ref{Prev, 1})))
-	f := b.save(b.do(Sigmoid, see(1, 1, Ref{Prev, 1})))
-	g := b.save(b.do(Tanh, b.input(2)))
+	i := b.do(Sigmoid, see(0, 0, Ref{Prev, 1}))
+	f := b.do(Sigmoid, see(1, 1, Ref{Prev, 1}))
+	g := b.do(Tanh, b.input(2))
 	c := b.next(1, b.add(b.mul(f, Ref{Prev, 1}), b.mul(i, g)))
-	o := b.save(b.do(Sigmoid, see(3, 2, c)))
+	o := b.do(Sigmoid, see(3, 2, c))
 	b.next(0, b.mul(o, b.do(Tanh, c)))
 })

@@ -14,8 +14,8 @@ var MinGRU = define(Cell{
 		next[0] = (1-z)*prev[0] + z*g
 	},
 }, func(b *builder) {
-	z := b.save(b.do(Sigmoid, b.input(0)))
-	x := b.save(b.input(1))
+	z := b.do(Sigmoid, b.input(0))
+	x := b.input(1)
 	above := b.do(ReLU, x)
 	g := b.add(above, b.do(Sigmoid, b.add(x, b.do(Neg, above))))
 	b.next(0, b.add(b.mul(b.do(OneMinus, z), Ref{Prev, 0}), b.mul(z, g)))

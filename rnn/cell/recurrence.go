@@ -184,12 +184,8 @@ func split(c *Cell, p Program) (surrogate, core *Cell) {
 	}
 	through := p.slice(Ref{Next, c.Through})
 	own := map[Ref]bool{{Prev, c.Through}: true} // what belongs to the surrogate
-	saved := 0
 	for _, in := range through {
 		own[in.Out] = true
-		if in.Out.Kind == Saved {
-			saved++
-		}
 		for _, a := range in.Args() {
 			if a.Kind == R || a.Kind == BR || a.Kind == Prev && a.Index != c.Through || (a.Kind == X || a.Kind == BX) && a.Index < c.Recurrent {
 				return nil, nil
@@ -211,11 +207,7 @@ func split(c *Cell, p Program) (surrogate, core *Cell) {
 	part := func(name string, gates []string, recurrent int, states []string, p Program, move func(Ref) Ref) *Cell {
 		return define(Cell{Name: c.Name + " " + name, Doc: "part of " + c.Name, Gates: gates, Recurrent: recurrent, States: states}, func(b *builder) {
 			for _, in := range p {
-				in.Out, in.A, in.B = move(in.Out), move(in.A), move(in.B)
-				if in.Out.Kind == Saved {
-					b.saved++
-				}
-				b.p = append(b.p, in)
+				b.p = append(b.p, Instr{in.Op, move(in.Out), move(in.A), move(in.B)})
 			}
 		})
 	}
@@ -229,10 +221,7 @@ func split(c *Cell, p Program) (surrogate, core *Cell) {
 		return r
 	})
 	core = part("core", c.Gates[:c.Recurrent], c.Recurrent, slices.Delete(slices.Clone(c.States), c.Through, c.Through+1), rest, func(r Ref) Ref {
-		switch {
-		case r.Kind == Saved:
-			r.Index -= saved
-		case (r.Kind == Prev || r.Kind == Next) && r.Index > c.Through:
+		if (r.Kind == Prev || r.Kind == Next) && r.Index > c.Through {
 			r.Index--
 		}
 		return r
@@ -248,7 +237,7 @@ func scanned(c *Cell, p Program) *Cell {
 	}
 	s := complete(Cell{
 		Name: c.Name + " scan", Doc: "part of " + c.Name, Gates: c.Gates, Window: c.Window, States: c.States, Peeps: c.Peeps,
-	}, func(b *builder) { b.p, b.saved = p, c.Saved })
+	}, func(b *builder) { b.p = p })
 	if s.Recurrence == nil {
 		return nil
 	}

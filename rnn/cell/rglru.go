@@ -13,9 +13,9 @@ var RGLRU = define(Cell{
 		next[0] = a*prev[0] + math.Sqrt(1-a*a)*sigmoid(x[1])*x[2]
 	},
 }, func(b *builder) {
-	r := b.save(b.do(Sigmoid, b.input(0)))
-	i := b.save(b.do(Sigmoid, b.input(1)))
-	x := b.save(b.input(2))
+	r := b.do(Sigmoid, b.input(0))
+	i := b.do(Sigmoid, b.input(1))
+	x := b.input(2)
 	rate := b.do(Softplus, Ref{Peep, 0})
 	for range 3 {
 		rate = b.add(rate, rate)

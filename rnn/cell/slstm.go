@@ -23,12 +23,12 @@ var SLSTM = define(Cell{
 	},
 }, func(b *builder) {
 	i := b.gate(0)
-	s := b.save(b.do(Softplus, b.do(Neg, b.gate(1)))) // -log f
-	z := b.save(b.do(Tanh, b.gate(2)))
-	o := b.save(b.do(Sigmoid, b.gate(3)))
+	s := b.do(Softplus, b.do(Neg, b.gate(1))) // -log f
+	z := b.do(Tanh, b.gate(2))
+	o := b.do(Sigmoid, b.gate(3))
 	forget := b.do(Sub, Ref{Prev, 3}, s)
 	m := b.next(3, b.add(forget, b.do(ReLU, b.do(Sub, i, forget))))
-	in := b.save(b.do(Exp, b.do(Sub, i, m)))
+	in := b.do(Exp, b.do(Sub, i, m))
 	f := b.do(Exp, b.do(Sub, forget, m))
 	c := b.next(1, b.add(b.mul(f, Ref{Prev, 1}), b.mul(in, z)))
 	n := b.next(2, b.add(b.mul(f, Ref{Prev, 2}), in))
