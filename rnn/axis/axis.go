@@ -29,6 +29,7 @@ type Axis struct {
 	Percent bool     // of sizes: a percentage
 	Words   []string // the values of an axis of words; nil: others know them
 	Open    bool     // Words are examples
+	File    string   // how the names of files end that hold a value; "": none do
 	Forms   string   // how values are written, for help; "": as words or sizes
 
 	First  bool // files have the axis since their first version, and always write it

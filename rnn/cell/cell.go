@@ -13,12 +13,14 @@ package cell
 import (
 	"math"
 	"slices"
+	"sync"
 )
 
 // A Cell is one kind of recurrent unit.
 type Cell struct {
 	Name  string
 	Doc   string   // one line: the equations and where they come from
+	Text  string   // of the file of equations that defines it; "": it is built in
 	Gates []string // names of the pre-activations, in the order of the rows of W
 	// Window is the number of input steps that each gate reads: the present one and those before
 	// it, as in a convolution over time. 1 unless stated.
@@ -113,10 +115,39 @@ func (c *Cell) Kinked() bool {
 	return slices.ContainsFunc(c.Backward, func(in Instr) bool { return in.Op == ReLUGrad })
 }
 
-// All lists every cell in the order of tables and legends. To add one, write
-// its file and add its line here.
-func All() []*Cell {
+// BuiltIn lists the cells that the program brings along, in the order of tables and legends. To add
+// one, write its file and add its line here.
+func BuiltIn() []*Cell {
 	return []*Cell{RNNTanh, RNNReLU, GRU, LSTM, LSTMPeephole, LSTMC, GILR, SRU, QRNN, QRNN2, LSLSTM, MinGRU, RGLRU, SLSTM}
+}
+
+// All lists every cell: those that are built in, and then those that were registered.
+func All() []*Cell {
+	registered.Lock()
+	defer registered.Unlock()
+	return append(BuiltIn(), registered.cells...)
+}
+
+var registered struct {
+	sync.Mutex
+	cells []*Cell
+}
+
+// Register makes All, Lookup and Every know c. It returns the cell that has c's name already, if there
+// is one, so that a cell of one name is one cell.
+func Register(c *Cell) *Cell {
+	if known := Lookup(c.Name); known != nil {
+		return known
+	}
+	registered.Lock()
+	defer registered.Unlock()
+	registered.cells = append(registered.cells, c)
+	return c
+}
+
+// New completes c from its forward program, which names each value once and keeps none.
+func New(c Cell, forward Program) *Cell {
+	return define(c, func(b *builder) { b.p = forward })
 }
 
 // Lookup returns the cell of that name, or nil.

@@ -205,7 +205,7 @@ func split(c *Cell, p Program) (surrogate, core *Cell) {
 		rest = append(rest, in)
 	}
 	part := func(name string, gates []string, recurrent int, states []string, p Program, move func(Ref) Ref) *Cell {
-		return define(Cell{Name: c.Name + " " + name, Doc: "part of " + c.Name, Gates: gates, Recurrent: recurrent, States: states}, func(b *builder) {
+		return define(Cell{Name: c.Name + " " + name, Doc: "part of " + c.Name, Text: c.Text, Gates: gates, Recurrent: recurrent, States: states}, func(b *builder) {
 			for _, in := range p {
 				b.p = append(b.p, Instr{in.Op, move(in.Out), move(in.A), move(in.B)})
 			}
@@ -236,7 +236,7 @@ func scanned(c *Cell, p Program) *Cell {
 		return nil
 	}
 	s := complete(Cell{
-		Name: c.Name + " scan", Doc: "part of " + c.Name, Gates: c.Gates, Window: c.Window, States: c.States, Peeps: c.Peeps,
+		Name: c.Name + " scan", Doc: "part of " + c.Name, Text: c.Text, Gates: c.Gates, Window: c.Window, States: c.States, Peeps: c.Peeps,
 	}, func(b *builder) { b.p = p })
 	if s.Recurrence == nil {
 		return nil

@@ -7,8 +7,10 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/equations"
 )
 
 // kinds are the types of operations in the order of their numbers on the wire.
@@ -170,7 +172,9 @@ func (e *encoder) value(v reflect.Value) {
 		e.int(w.Cols)
 		return
 	case cellType:
-		e.string(v.Interface().(*cell.Cell).Name)
+		c := v.Interface().(*cell.Cell)
+		e.string(c.Name)
+		e.string(c.Text)
 		return
 	}
 	switch v.Kind() {
@@ -267,7 +271,15 @@ func (d *decoder) value(v reflect.Value) {
 		v.Set(reflect.ValueOf(w))
 		return
 	case cellType:
-		name, every := d.string(), cell.Every()
+		name, text := d.string(), d.string()
+		if text != "" && d.err == nil {
+			whole, _, _ := strings.Cut(name, " ") // a part of a cell has the cell's name and one more word
+			if _, err := equations.Restore(whole, text); err != nil {
+				d.fail()
+				return
+			}
+		}
+		every := cell.Every()
 		i := slices.IndexFunc(every, func(c *cell.Cell) bool { return c.Name == name })
 		if i < 0 {
 			d.fail()

@@ -22,6 +22,7 @@ import (
 	"rnnbench/record"
 	"rnnbench/record/around"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/equations"
 	"rnnbench/train/training"
 	"rnnbench/tuner"
 	"rnnbench/tuner/auto"
@@ -279,11 +280,20 @@ func Words() grid.Vocabulary {
 	for _, c := range cell.All() {
 		cells = append(cells, c.Name)
 	}
-	v := grid.Vocabulary{Words: grid.Words(cells), Lengths: grid.ReadLengths}
+	v := grid.Vocabulary{Words: grid.Words(cells), Read: map[string]func(string) (string, error){"lengths": grid.ReadLengths, "cell": readCell}}
 	for _, t := range impl.All() {
 		v.Impls = append(v.Impls, t.Name())
 	}
 	return v
+}
+
+// readCell registers the cell of a file of equations, and returns its name.
+func readCell(path string) (string, error) {
+	c, err := equations.Load(path)
+	if err != nil {
+		return "", err
+	}
+	return c.Name, nil
 }
 
 // derive computes the keys of --where that are not axes: flops, mem and intensity.

@@ -18,9 +18,9 @@ type Vocabulary struct {
 	Impls []string            // names in order; nil: any name
 	All   []string            // the part of Impls that "all" stands for; nil: all
 
-	// Lengths turns the text of --lengths into that of a point. It may read files. Nil: the text
-	// stays as it is.
-	Lengths func(text string) (string, error)
+	// Read turns a word of an axis whose values may be files into that of a point, by the name of the
+	// axis. It may read files. Without it words stay as they are.
+	Read map[string]func(word string) (string, error)
 
 	// Derive returns the value of key for conditions: "flops", "mem" (bytes) or "intensity"
 	// (FLOP/byte). For flops, which depends on the point alone, the Spec is zero. Nil: such
@@ -96,15 +96,16 @@ func parse(a axis.Axis, text string, v Vocabulary) ([]any, error) {
 
 // read turns a word of a into its form in a point.
 func read(a axis.Axis, word string, v Vocabulary) (string, error) {
+	file := a.File != "" && strings.HasSuffix(word, a.File)
 	switch {
-	case !a.Open:
+	case !a.Open && !file:
 		return word, known(a.Name, word, v.of(a))
 	case word == "":
 		return "", errors.New("lengths are empty: write full, uniform:50% or a file's name")
-	case v.Lengths == nil:
+	case v.Read[a.Name] == nil:
 		return word, nil
 	}
-	return v.Lengths(word)
+	return v.Read[a.Name](word)
 }
 
 // maxName is the length of the longest label or name that fits into tables and figures.
@@ -122,7 +123,7 @@ func known(kind, word string, words []string) error {
 		return fmt.Errorf("the name of a %s has %d characters: use at most %d: %s…", kind, n, maxName, word[:20])
 	}
 	if word == "" || strings.ContainsFunc(word, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.@", r)
 	}) {
 		return fmt.Errorf("%q is not a name of a %s: use letters, digits and hyphens", word, kind)
 	}
