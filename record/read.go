@@ -16,6 +16,7 @@ import (
 
 	"rnnbench/internal/input"
 	"rnnbench/record/files"
+	"rnnbench/rnn/equations"
 )
 
 // A Warning is a fault of a file that did not prevent reading it.
@@ -205,7 +206,11 @@ func check(rec *Record) error {
 	if err := contradiction(rec); err != nil {
 		return fmt.Errorf("%w: %w", errContradiction, err)
 	}
-	return nil
+	if rec.Equations == nil {
+		return nil
+	}
+	_, err := equations.Restore(p.Cell, *rec.Equations)
+	return err
 }
 
 // Statuses lists the statuses in the order of tables.

@@ -139,6 +139,9 @@ type Record struct {
 	Latency   *Latency   `json:"latency"`  // null: runs were timed, not calls
 
 	Disturbance *Disturbance `json:"disturbance"` // null: unknown, or a record from before this key
+
+	// Equations is the text of the file that defines the point's cell; null: the cell is built in.
+	Equations *string `json:"equations"`
 }
 
 // Impl is a technique with its settings.

@@ -19,6 +19,7 @@ import (
 
 	"rnnbench/internal/input"
 	"rnnbench/record/files"
+	"rnnbench/rnn/cell"
 )
 
 // Names of the files of a results folder.
@@ -325,6 +326,9 @@ func (r *Run) Append(rec *Record) error {
 	complete(rec)
 	if path := unwritable(reflect.ValueOf(rec).Elem(), ""); path != "" {
 		return fmt.Errorf("record: cannot write record %d: %s is not a finite number", rec.Seq, path)
+	}
+	if c := cell.Lookup(rec.Point.Cell); c != nil && c.Text != "" {
+		rec.Equations = &c.Text
 	}
 	line, err := json.Marshal(rec)
 	if err != nil {
