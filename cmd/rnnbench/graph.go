@@ -19,6 +19,7 @@ import (
 	"rnnbench/record/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/equations"
 	"rnnbench/rnn/graph"
 	"rnnbench/tuner/bench"
 	"rnnbench/tuner/config"
@@ -51,7 +52,7 @@ of both against a float64 reference and times both.`
 
 func graphCommand(p *program) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "graph CELL|FILE.toml [flags]",
+		Use:     "graph CELL|FILE.cell|FILE.toml [flags]",
 		Short:   "Find the loops of a network and draw its components",
 		GroupID: "inside",
 		Long:    graphLong,
@@ -145,7 +146,7 @@ func (f *graphFlags) checkUnused(cmd *cobra.Command, name string) error {
 		}
 		return names[i]
 	}
-	if flag := given("hidden", "input", "output", "layers", "onehot"); flag != "" && cell.Lookup(name) == nil && exists(name) {
+	if flag := given("hidden", "input", "output", "layers", "onehot"); flag != "" && cell.Lookup(name) == nil && !equations.IsFile(name) && exists(name) {
 		return fmt.Errorf("--%s applies only to a cell, but %s is a file with its own sizes", flag, name)
 	}
 	if flag := given("batch", "steps", "history"); flag != "" && !f.run {
@@ -156,7 +157,14 @@ func (f *graphFlags) checkUnused(cmd *cobra.Command, name string) error {
 
 // load reads a file, or makes the network of a cell.
 func (f *graphFlags) load(name string) (*graph.Graph, error) {
-	if c := cell.Lookup(name); c != nil {
+	c := cell.Lookup(name)
+	if equations.IsFile(name) {
+		var err error
+		if c, err = equations.Load(name); err != nil {
+			return nil, err
+		}
+	}
+	if c != nil {
 		f.stack.Cell = c
 		if s := f.stack; min(s.Hidden, s.Input, s.Layers) < 1 || s.Output < 0 {
 			return nil, errors.New("--hidden, --input and --layers must be at least 1, --output at least 0")

@@ -36,6 +36,7 @@ type catalogue struct {
 
 // A lister is the program with the flags of the command list.
 type lister struct {
+	cell string // of --cell
 	*program
 	rivals []string // files of --rival
 }
@@ -65,6 +66,7 @@ func listCommand(p *program) *cobra.Command {
 		Example: `  rnnbench list
   rnnbench list presets
   rnnbench list knobs
+  rnnbench list cells --cell cells/mgu.cell
   rnnbench list rivals --rival mine.toml
   rnnbench list techniques -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -91,11 +93,17 @@ func listCommand(p *program) *cobra.Command {
 	addGroup(cmd, "Techniques", func(f *pflag.FlagSet) {
 		f.StringArrayVar(&l.rivals, "rival", nil, "list rivals of this TOML `FILE` as well; repeatable")
 	})
+	addGroup(cmd, "Cells", func(f *pflag.FlagSet) {
+		f.StringVar(&l.cell, "cell", "", "show what is derived from this cell, or from this `FILE` of equations")
+	})
 	_ = cmd.MarkFlagFilename("rival", "toml") // the flag is there
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
 		f.VarP(choice{&format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
 	})
 	return p.verb(cmd, func(_ context.Context, _ *cobra.Command, args []string) error {
+		if l.cell != "" && !slices.Equal(args, []string{"cells"}) {
+			return exit.Misuse(errors.New("--cell works only with list cells"), "rnnbench list cells --cell "+l.cell)
+		}
 		if l.rivals != nil && !slices.Equal(args, []string{"rivals"}) {
 			return exit.Misuse(errors.New("--rival works only with list rivals"), "rnnbench list rivals --rival "+l.rivals[0])
 		}
@@ -139,7 +147,10 @@ func techniqueTable(lister) (*table.Table, error) {
 	return t, nil
 }
 
-func cellTable(lister) (*table.Table, error) {
+func cellTable(l lister) (*table.Table, error) {
+	if l.cell != "" {
+		return derivedTable(l.cell)
+	}
 	t := words("cell", "gates", "states", "equations")
 	for _, c := range cell.All() {
 		t.Rows = append(t.Rows, row(c.Name, strings.Join(c.Gates, " "), strings.Join(c.States, " "), c.Doc))

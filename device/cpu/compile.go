@@ -18,7 +18,7 @@ type binder struct {
 	here struct{ first, members int } // the workers that will run the current operation
 
 	fused  map[cellPass]*fused.Kernel
-	maps   map[cell.Op]kernel
+	maps   map[mapKey]kernel
 	recent recent
 }
 
@@ -51,7 +51,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 	}
 	p.teams, p.seats = teams, d.pool.seats(d.workers)
 	p.ready = p.barrier(0, d.workers)
-	b := binder{program: p, fused: map[cellPass]*fused.Kernel{}, maps: map[cell.Op]kernel{}}
+	b := binder{program: p, fused: map[cellPass]*fused.Kernel{}, maps: map[mapKey]kernel{}}
 	if err := b.bind(); err != nil {
 		return nil, errors.Join(err, free())
 	}

@@ -193,15 +193,27 @@ type mapped struct {
 	out, a, b matrix
 }
 
+// A mapKey is what the kernel of a map depends on.
+type mapKey struct {
+	op    cell.Op
+	value float32
+}
+
 // A kernel is a point-wise operation on vectors. a and b may be nil if the operation does not read
 // them.
 type kernel func(out, a, b []float32)
 
-func kernelOf(k *simd.Kernels, op cell.Op) kernel {
+func kernelOf(k *simd.Kernels, op cell.Op, value float32) kernel {
 	unary := func(f func(dst, a []float32)) kernel { return func(out, a, _ []float32) { f(out, a) } }
 	switch op {
 	case cell.Zero:
 		return func(out, _, _ []float32) { clear(out) }
+	case cell.Const:
+		return func(out, _, _ []float32) {
+			for i := range out {
+				out[i] = value
+			}
+		}
 	case cell.Copy:
 		return unary(k.Copy)
 	case cell.Neg:
@@ -277,10 +289,11 @@ func (p *binder) pointwise(maps []schedule.Map) work {
 	w := make(pointwise, 0, len(maps))
 	flat := true
 	for _, op := range maps {
-		k, ok := p.maps[op.Op]
+		key := mapKey{op.Op, op.Value}
+		k, ok := p.maps[key]
 		if !ok {
-			k = kernelOf(p.device.kernels, op.Op)
-			p.maps[op.Op] = k
+			k = kernelOf(p.device.kernels, op.Op, op.Value)
+			p.maps[key] = k
 		}
 		m := mapped{kernel: k, out: p.matrix(op.Out), a: p.matrix(op.A), b: p.matrix(op.B)}
 		flat = flat && m.out.dense()

@@ -31,7 +31,7 @@ func (c core) instructions(prog cell.Program) float64 {
 // instruction returns the seconds of one operation of a program for one line.
 func (c core) instruction(op cell.Op) float64 {
 	switch {
-	case op == cell.Zero || op == cell.Copy:
+	case op == cell.Zero || op == cell.Const || op == cell.Copy:
 		return 0
 	case op == cell.Tanh:
 		return c.tanh
@@ -55,7 +55,7 @@ func function(op cell.Op) bool {
 // mapped returns the seconds of a map for one line.
 func (c core) mapped(op cell.Op) float64 {
 	switch {
-	case op == cell.Zero || op == cell.Copy:
+	case op == cell.Zero || op == cell.Const || op == cell.Copy:
 		return copyLine
 	case op == cell.Tanh:
 		return c.mapTanh

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
 
@@ -46,7 +47,7 @@ func (v values) eval(op schedule.Op) {
 			for k, a := range args {
 				arg[k] = *v.at(a, i, j)
 			}
-			*v.at(op.Out, i, j) = op.Op.Eval(arg[0], arg[1])
+			*v.at(op.Out, i, j) = (&cell.Instr{Op: op.Op, Value: op.Value}).Eval(arg[0], arg[1])
 		})
 	case schedule.MapChain:
 		for _, m := range op.Steps {

@@ -10,14 +10,8 @@ type builder struct {
 }
 
 func (b *builder) do(op Op, args ...Ref) Ref {
-	in := Instr{Op: op, Out: Ref{Temp, b.temps}}
+	in := with(Instr{Op: op, Out: Ref{Temp, b.temps}}, args)
 	b.temps++
-	if len(args) > 0 {
-		in.A = args[0]
-	}
-	if len(args) > 1 {
-		in.B = args[1]
-	}
 	b.p = append(b.p, in)
 	return in.Out
 }

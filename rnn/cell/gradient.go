@@ -44,7 +44,7 @@ func gradient(forward Program, c *Cell) (backward Program, split bool) {
 			break
 		}
 		if c.sums {
-			d.p = append(d.p, Instr{Add, Ref{DPeep, k}, Ref{DPeep, k}, a})
+			d.p = append(d.p, Instr{Op: Add, Out: Ref{DPeep, k}, A: Ref{DPeep, k}, B: a})
 		} else {
 			d.result(Ref{DX, gates + k}, a)
 		}
@@ -83,10 +83,7 @@ type differ struct {
 }
 
 func (d *differ) do(op Op, args ...Ref) Ref {
-	in := Instr{Op: op, Out: Ref{Temp, d.temps}, A: args[0]}
-	if len(args) > 1 {
-		in.B = args[1]
-	}
+	in := with(Instr{Op: op, Out: Ref{Temp, d.temps}}, args)
 	d.temps++
 	d.p = append(d.p, in)
 	return in.Out
@@ -111,6 +108,7 @@ func (d *differ) value(v Ref) Ref {
 			args[i] = d.value(a)
 		}
 		w := d.do(in.Op, args...)
+		d.p[len(d.p)-1].Value = in.Value
 		d.made[v] = w
 		return w
 	}
@@ -139,6 +137,7 @@ func (d *differ) reverse(in Instr) {
 		return
 	}
 	switch in.Op {
+	case Zero, Const:
 	case Copy:
 		d.add(in.A, g, false)
 	case Neg, OneMinus:

@@ -30,6 +30,7 @@ const (
 	ReLUGrad               // a where b > 0, else 0
 	SoftplusGrad           // a · (1 - e^-b)
 	SqrtGrad               // a / max(2b, 1/1000): a root's slope has no bound at 0
+	Const                  // a number, the instruction's Value
 )
 
 var ops = [...]struct {
@@ -38,6 +39,7 @@ var ops = [...]struct {
 	flops    int64
 }{
 	Zero:         {"zero", 0, 0},
+	Const:        {"const", 0, 0},
 	Copy:         {"copy", 1, 0},
 	Neg:          {"neg", 1, 1},
 	OneMinus:     {"oneminus", 1, 1},
@@ -129,15 +131,30 @@ func (r Ref) String() string { return fmt.Sprintf("%v%d", r.Kind, r.Index) }
 type Instr struct {
 	Op        Op
 	Out, A, B Ref
+	Value     float32 // of Const; else 0
 }
 
 // Args are the operands that in reads.
 func (in Instr) Args() []Ref { return []Ref{in.A, in.B}[:in.Op.Operands()] }
 
+// with returns in with its operands set to args.
+func with(in Instr, args []Ref) Instr {
+	if len(args) > 0 {
+		in.A = args[0]
+	}
+	if len(args) > 1 {
+		in.B = args[1]
+	}
+	return in
+}
+
 func (in Instr) String() string {
 	s := fmt.Sprintf("%v = %v", in.Out, in.Op)
 	for _, a := range in.Args() {
 		s += " " + a.String()
+	}
+	if in.Op == Const {
+		s += fmt.Sprintf(" %v", in.Value)
 	}
 	return s
 }
@@ -240,7 +257,15 @@ func (p Program) compact() Program {
 	return out
 }
 
-// Eval runs one operation on scalars in double precision.
+// Eval runs in on scalars in double precision.
+func (in *Instr) Eval(a, b float64) float64 {
+	if in.Op == Const {
+		return float64(in.Value)
+	}
+	return in.Op.Eval(a, b)
+}
+
+// Eval runs one operation other than Const on scalars in double precision.
 func (o Op) Eval(a, b float64) float64 {
 	switch o {
 	case Zero:
@@ -301,6 +326,6 @@ func (p Program) Eval(value func(Ref) *float64) {
 		if n > 1 {
 			b = *value(in.B)
 		}
-		*value(in.Out) = in.Op.Eval(a, b)
+		*value(in.Out) = in.Eval(a, b)
 	}
 }

@@ -46,7 +46,8 @@ func recurrence(c *Cell) *Recurrence {
 			}
 			return v
 		}
-		r.Backward[i] = Instr{in.Op, move(in.Out), move(in.A), move(in.B)}
+		in.Out, in.A, in.B = move(in.Out), move(in.A), move(in.B)
+		r.Backward[i] = in
 	}
 	return r
 }
@@ -105,14 +106,8 @@ func (p Program) compose(before, after Kind, carried []int) (Program, bool) {
 	var out Program
 	temps := 0
 	do := func(op Op, args ...Ref) Ref {
-		in := Instr{Op: op, Out: Ref{Temp, temps}}
+		in := with(Instr{Op: op, Out: Ref{Temp, temps}}, args)
 		temps++
-		if len(args) > 0 {
-			in.A = args[0]
-		}
-		if len(args) > 1 {
-			in.B = args[1]
-		}
 		out = append(out, in)
 		return in.Out
 	}
@@ -135,6 +130,7 @@ func (p Program) compose(before, after Kind, carried []int) (Program, bool) {
 			}
 		}
 		value[in.Out] = do(in.Op, args...)
+		out[len(out)-1].Value = in.Value
 		delete(tangents, in.Out)
 		switch {
 		case len(t) == 0:
@@ -207,7 +203,8 @@ func split(c *Cell, p Program) (surrogate, core *Cell) {
 	part := func(name string, gates []string, recurrent int, states []string, p Program, move func(Ref) Ref) *Cell {
 		return define(Cell{Name: c.Name + " " + name, Doc: "part of " + c.Name, Text: c.Text, Gates: gates, Recurrent: recurrent, States: states}, func(b *builder) {
 			for _, in := range p {
-				b.p = append(b.p, Instr{in.Op, move(in.Out), move(in.A), move(in.B)})
+				in.Out, in.A, in.B = move(in.Out), move(in.A), move(in.B)
+				b.p = append(b.p, in)
 			}
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -37,7 +38,8 @@ const (
 	mostStates  = 6
 	mostWeights = 8
 	mostWindow  = 8
-	mostVectors = 64 // vectors and temporaries of each program
+	mostVectors = 64  // vectors and temporaries of each program
+	mostSteps   = 256 // operations of the forward program
 )
 
 // Extension is how the names of files of equations end.
@@ -45,15 +47,18 @@ const Extension = ".cell"
 
 // IsFile reports whether a value of --cell names a file.
 func IsFile(word string) bool {
-	return strings.HasSuffix(word, Extension) || strings.ContainsAny(word, `/\`)
+	return strings.HasSuffix(word, Extension)
 }
 
 // Load reads a cell from a file and registers it with package cell. The cell's name is that of the file
 // with a hash of its equations, as in mgu@1f3870be: cells of one name and other equations are two cells.
 func Load(path string) (*cell.Cell, error) {
 	text, err := input.ReadTextFile(path, mostBytes)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the cell's file: %w", err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: no such file: name a file of equations (docs/cells.md), or a cell", path)
+	case err != nil:
+		return nil, fmt.Errorf("cannot read the file of a cell: %w", err)
 	}
 	base := strings.TrimSuffix(filepath.Base(path), Extension)
 	if token, err := scan(path, base); err != nil || len(token) != 2 || token[0].class != name {
@@ -104,6 +109,9 @@ func Parse(path, base, text string) (*cell.Cell, error) {
 	c.Name, c.Text = fmt.Sprintf("%s@%s", base, hash(tokens)), text
 	c.Doc = cmp.Or(title(text), "equations of "+filepath.Base(path))
 	program := lower(d)
+	if len(program) > mostSteps {
+		return nil, fmt.Errorf("%s: the cell is too large: a step takes %d operations, and at most %d are allowed", path, len(program), mostSteps)
+	}
 	made := cell.New(c, program)
 	if err := errors.Join(bounded(made), check(d, made)); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -46,3 +46,22 @@ func TestBuiltInCells(t *testing.T) {
 		}
 	}
 }
+
+// examples returns the texts of all files of equations in the repository.
+func examples(t testing.TB) map[string]string {
+	texts := map[string]string{}
+	for _, dir := range []string{"testdata/builtin", "../../cells"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*"+Extension))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no files: %v", dir, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[file] = string(text)
+		}
+	}
+	return texts
+}

@@ -1,10 +1,6 @@
 package equations
 
-import (
-	"slices"
-
-	"rnnbench/rnn/cell"
-)
+import "rnnbench/rnn/cell"
 
 // rows returns the place of each gate among the rows of W: gates with a recurrent product come first, as
 // R has rows for these alone.
@@ -107,6 +103,10 @@ func (p *lowering) next(v, state cell.Ref) cell.Ref {
 
 func (p *lowering) lower(n *node) cell.Ref {
 	switch n.form {
+	case constant:
+		v := p.do(cell.Const, cell.Ref{}, cell.Ref{})
+		p.program[len(p.program)-1].Value = float32(n.number)
+		return v
 	case value:
 		return p.values[n.index]
 	case before:
@@ -138,26 +138,4 @@ func (p *lowering) product(of, withBias cell.Kind, gate int) cell.Ref {
 		p.products[r] = p.do(cell.Add, r, cell.Ref{Kind: withBias, Index: r.Index})
 	}
 	return p.products[r]
-}
-
-// constants reports whether d has a number other than the 1 of 1 - a.
-func (d *definition) constants() *node {
-	var found *node
-	var walk func(n *node)
-	walk = func(n *node) {
-		if n.form == constant && found == nil {
-			found = n
-		}
-		args := n.args
-		if n.of == &minus && args[0].form == constant && args[0].number == 1 {
-			args = args[1:]
-		}
-		for _, a := range args {
-			walk(a)
-		}
-	}
-	for e := range slices.Values(d.equations) {
-		walk(e.expr)
-	}
-	return found
 }

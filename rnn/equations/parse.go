@@ -543,6 +543,8 @@ func (p *parser) matrix(t token) *node {
 	switch {
 	case of.text == "(":
 		p.fail(of, "R multiplies a state: for a value that this step computes, as in R (r * h), write r * (R h)")
+	case of.class == name && s < 0 && p.at+1 < len(p.tokens) && !slices.Contains(reserved, of.text):
+		p.fail(of, "R multiplies a state, and %s is none: a state has an equation for its next value, %s' = …", of.text, of.text)
 	case of.class != name || s < 0:
 		p.fail(of, "expected the state that R multiplies, found %v", of)
 	}

@@ -125,7 +125,7 @@ func (v *rounding) run(p cell.Program, value func(cell.Ref) *float64) {
 		if n > 1 {
 			b = *value(in.B)
 		}
-		y := in.Op.Eval(a, b)
+		y := in.Eval(a, b)
 		switch in.Op {
 		case cell.Sigmoid, cell.Tanh:
 			y += noise(a) * (errorOfTanh*math.Abs(y) + v.unit)

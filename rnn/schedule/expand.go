@@ -78,7 +78,7 @@ func expand(p cell.Program, vector func(cell.Ref) View, temp View, hidden int) [
 	}
 	maps := make([]Map, len(p))
 	for i, in := range p {
-		m := Map{Op: in.Op, Out: view(in.Out)}
+		m := Map{Op: in.Op, Out: view(in.Out), Value: in.Value}
 		if in.Op.Operands() > 0 {
 			m.A = view(in.A)
 		}

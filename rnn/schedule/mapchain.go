@@ -116,7 +116,7 @@ func (m MapChain) Program() (p cell.Program, vector func(cell.Ref) View) {
 		return cell.Ref{Kind: cell.Prev, Index: slices.Index(reads, v)}
 	}
 	for _, s := range m.Steps {
-		in := cell.Instr{Op: s.Op, Out: ref(s.Out)}
+		in := cell.Instr{Op: s.Op, Out: ref(s.Out), Value: s.Value}
 		for i, v := range s.Args() {
 			if i == 0 {
 				in.A = ref(v)

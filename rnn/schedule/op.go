@@ -108,6 +108,7 @@ type Pack struct {
 type Map struct {
 	Op        cell.Op
 	Out, A, B View
+	Value     float32 // of cell.Const; else 0
 }
 
 // SumRows sets the row Out to the sum of the rows of A, or adds it.
@@ -251,6 +252,9 @@ func (m Map) String() string {
 	s := fmt.Sprintf("%v %v =", m.Op, m.Out)
 	for _, v := range m.Args() {
 		s += " " + v.String()
+	}
+	if m.Op == cell.Const {
+		s += fmt.Sprintf(" %v", m.Value)
 	}
 	return s
 }

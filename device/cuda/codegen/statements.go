@@ -8,11 +8,13 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// Expression returns the C++ expression for one operation on a and b.
-func Expression(op cell.Op, a, b string) string {
+// Expression returns the C++ expression for one operation on a and b. value is that of Const.
+func Expression(op cell.Op, a, b string, value float32) string {
 	switch op {
 	case cell.Zero:
 		return "0"
+	case cell.Const:
+		return fmt.Sprintf("%#vf", float64(value)) // with a point, and all digits of a float
 	case cell.Copy:
 		return a
 	case cell.Neg:
@@ -66,7 +68,7 @@ func Statements(p cell.Program, indent string, declared []cell.Ref) string {
 		if !known[in.Out] {
 			kind, known[in.Out] = "float ", true
 		}
-		fmt.Fprintf(&b, "%s%s%v = %s;\n", indent, kind, in.Out, Expression(in.Op, in.A.String(), in.B.String()))
+		fmt.Fprintf(&b, "%s%s%v = %s;\n", indent, kind, in.Out, Expression(in.Op, in.A.String(), in.B.String(), in.Value))
 	}
 	return b.String()
 }

@@ -44,6 +44,8 @@ func limits(c *cell.Cell, before float64) map[cell.Ref]limit {
 		switch in.Op {
 		case cell.Zero:
 			out.most = 0
+		case cell.Const:
+			out.most = math.Abs(float64(in.Value))
 		case cell.Tanh:
 			out.most = 1
 		case cell.Sigmoid:

@@ -3,6 +3,7 @@ package pointwise
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
 	"strings"
 
@@ -15,8 +16,12 @@ import (
 
 // Map runs one element-wise operation.
 func Map(t *launch.Target, op schedule.Map) launch.Command {
-	in := cell.Instr{Op: op.Op, Out: cell.Ref{Kind: cell.Next}, A: cell.Ref{Kind: cell.X}, B: cell.Ref{Kind: cell.R}}
-	return Cell(t, "map_"+op.Op.String(), cell.Program{in}, func(r cell.Ref) schedule.View {
+	in := cell.Instr{Op: op.Op, Out: cell.Ref{Kind: cell.Next}, A: cell.Ref{Kind: cell.X}, B: cell.Ref{Kind: cell.R}, Value: op.Value}
+	name := "map_" + op.Op.String()
+	if op.Op == cell.Const {
+		name = fmt.Sprintf("map_const_%08x", math.Float32bits(op.Value))
+	}
+	return Cell(t, name, cell.Program{in}, func(r cell.Ref) schedule.View {
 		switch r {
 		case in.Out:
 			return op.Out
@@ -35,6 +40,9 @@ func MapChain(t *launch.Target, op schedule.MapChain) launch.Command {
 		text = append(text, byte(in.Op))
 		for _, r := range []cell.Ref{in.Out, in.A, in.B} {
 			text = append(text, byte(r.Kind), byte(r.Index))
+		}
+		if in.Op == cell.Const {
+			text = fmt.Append(text, in.Value)
 		}
 	}
 	sum := fnv.New64a()

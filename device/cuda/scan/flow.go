@@ -22,6 +22,8 @@ type value struct {
 	ref  cell.Ref // the leaf's vector
 	op   cell.Op
 	args [2]int
+
+	number float32 // of Const
 }
 
 func newFlow() *flow { return &flow{known: map[value]int{}} }
@@ -39,7 +41,7 @@ func (f *flow) value(v value) int {
 func (f *flow) add(p cell.Program) map[cell.Ref]int {
 	now := map[cell.Ref]int{}
 	for _, in := range p {
-		v := value{op: in.Op}
+		v := value{op: in.Op, number: in.Value}
 		for k, a := range in.Args() {
 			i, ok := now[a]
 			if !ok {
@@ -174,7 +176,7 @@ func (f *flow) compute(b *strings.Builder, indent string, v int) {
 		args[k] = f.name(a)
 	}
 	op := f.values[v].op
-	spelled := codegen.Expression(op, args[0], args[1])
+	spelled := codegen.Expression(op, args[0], args[1], f.values[v].number)
 	if slow(op) {
 		spelled = fmt.Sprintf("quick_%v(%s)", op, args[0])
 	}
