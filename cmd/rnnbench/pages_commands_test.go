@@ -56,6 +56,9 @@ func TestPageCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
+	if err := os.CopyFS("cells", os.DirFS(filepath.Join(repository, "cells"))); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("RNNBENCH_WISDOM", filepath.Join(t.TempDir(), "wisdom.toml"))
 	for name, text := range texts {
 		for _, line := range shown(text) {

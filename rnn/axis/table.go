@@ -37,7 +37,7 @@ type Point struct {
 // table has a row for each axis, in the order of All.
 var table = prepared([]Axis{
 	{
-		Name: "cell", Help: "recurrent cell; or a file of equations (docs/cells.md)", Title: "cell", Default: "lstm", File: ".cell",
+		Name: "cell", Help: "recurrent cell, or a FILE.cell of equations", Title: "cell", Default: "lstm", File: ".cell",
 		First: true, Needed: true, Always: true, Bare: true, Train: true,
 		field: func(p *Point) any { return &p.Cell },
 	},
