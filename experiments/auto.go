@@ -46,28 +46,25 @@ type autoLayer struct {
 
 // reach says how many times as fast as the fastest technique auto is: 1 at most. Auto's choice is often measured
 // under its own name as well. Then the faster of the two counts, since they differ by noise alone.
-func (l autoLayer) reach() float64 {
-	least := l.auto.Seconds()
-	if l.twin != nil {
-		least = min(least, l.twin.Seconds())
+func (l autoLayer) reach() estimate {
+	own := l.auto
+	if l.twin != nil && l.twin.Seconds() < own.Seconds() {
+		own = l.twin
 	}
-	return l.best.Seconds() / least
+	if own == l.best {
+		return exactly(1)
+	}
+	return timesAsFast(l.best, own)
 }
 
-// ahead says how many times as fast as a rival auto is; false if the rival has no time.
-func (l autoLayer) ahead(rival int) (float64, bool) {
-	r := l.rivals[rival]
-	if r == nil {
-		return 0, false
-	}
-	return r.Seconds() / l.auto.Seconds(), true
-}
+// ahead says how many times as fast as a rival auto is; unknown if the rival has no time.
+func (l autoLayer) ahead(rival int) estimate { return timesAsFast(l.rivals[rival], l.auto) }
 
 // closest says how many times as fast as the fastest rival auto is; false if no rival has a time.
 func (l autoLayer) closest() (least float64, known bool) {
 	for i := range l.rivals {
-		if up, ok := l.ahead(i); ok && (!known || up < least) {
-			least, known = up, true
+		if up := l.ahead(i); up.known() && (!known || up.at < least) {
+			least, known = up.at, true
 		}
 	}
 	return least, known
@@ -146,22 +143,23 @@ func reportAuto(recs []record.Record, on Target, name, title string, worst int) 
 	return rep, nil
 }
 
-// A tally holds, for layers, how many times as fast as something auto is, and counts those below a bound.
+// A tally holds, for layers, how many times as fast as something auto is, and counts those that are clearly
+// below a bound.
 type tally struct {
 	bound  float64
-	ratios []float64
+	ratios []estimate
 }
 
-func (t tally) lowest() float64 { return slices.Min(t.ratios) }
+func (t tally) lowest() float64 {
+	return slices.MinFunc(t.ratios, func(a, b estimate) int { return cmp.Compare(a.at, b.at) }).at
+}
 
-// below counts the ratios below the bound.
-func (t tally) below() (n int) {
+// below tells at how many layers the ratio is below the bound.
+func (t tally) below() (v votes) {
 	for _, r := range t.ratios {
-		if r < t.bound {
-			n++
-		}
+		v.add(below(t.bound).holds(r))
 	}
-	return n
+	return v
 }
 
 // cells returns a tally's three cells in a table.
@@ -169,7 +167,18 @@ func (t tally) cells(format string) []table.Cell {
 	if t.ratios == nil {
 		return []table.Cell{missing(), missing(), missing()}
 	}
-	return []table.Cell{number(geomean(t.ratios), format), number(t.lowest(), "%.2f"), table.Int(t.below())}
+	return []table.Cell{number(meanOf(t.ratios).at, format), number(t.lowest(), "%.2f"), table.Int(t.below().yes)}
+}
+
+// finding compares auto with of: the mean by format, with its interval, then also how low it gets.
+func (t tally) finding(format, of string) (yardstick, finding string) {
+	mean, low := meanOf(t.ratios), t.below()
+	yardstick = fmt.Sprintf("auto is %s as fast as %s", mean.text(format, "×"), of)
+	finding = fmt.Sprintf("%s (geometric mean of %s; lowest %.2f×; clearly below %.2f× at %d", yardstick, quantity.Plural(len(t.ratios), "layer"), t.lowest(), t.bound, low.yes)
+	if low.open > 0 {
+		finding += fmt.Sprintf(", perhaps at %d more", low.open)
+	}
+	return yardstick, finding + ")."
 }
 
 // talliesOf returns the tallies of layers: auto over the fastest technique, then over each rival.
@@ -181,7 +190,7 @@ func talliesOf(all []autoLayer, rivals []versus) []tally {
 	for _, l := range all {
 		list[0].ratios = append(list[0].ratios, l.reach())
 		for i := range rivals {
-			if up, ok := l.ahead(i); ok {
+			if up := l.ahead(i); up.known() {
 				list[i+1].ratios = append(list[i+1].ratios, up)
 			}
 		}
@@ -222,7 +231,7 @@ func sumOfAuto(all []autoLayer, rivals []versus, title string) *table.Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.Notes = []string{"how many times as fast auto is: geometric means, the lowest, and how many layers are below a bound",
+	t.Notes = []string{"how many times as fast auto is: geometric means, the lowest, and how many layers are below a bound, with their intervals",
 		"if auto's choice was also measured under its own name, the faster of the two counts as auto"}
 	return t
 }
@@ -240,7 +249,7 @@ func worstOfAuto(all []autoLayer, rivals []versus, most int) *table.Table {
 		case known != too:
 			return map[bool]int{true: -1, false: 1}[known]
 		}
-		return cmp.Compare(a.reach(), b.reach())
+		return cmp.Compare(a.reach().at, b.reach().at)
 	})
 	all = all[:min(most, len(all))]
 	t := &table.Table{Title: "Where auto is the worst", Columns: []table.Column{
@@ -251,14 +260,9 @@ func worstOfAuto(all []autoLayer, rivals []versus, most int) *table.Table {
 	t.Columns = append(t.Columns, table.Column{Name: "Bound", Key: "bound"}, column("of the floor", "floor_percent"))
 	for _, l := range all {
 		r := l.auto
-		row := []table.Cell{table.Text(r.Point.String()), table.Text(chosen(r)), seconds(r), table.Text(l.best.Impl.Label), number(l.reach(), "%.2f")}
+		row := []table.Cell{table.Text(r.Point.String()), table.Text(chosen(r)), seconds(r), table.Text(l.best.Impl.Label), number(l.reach().at, "%.2f")}
 		for i := range rivals {
-			up, ok := l.ahead(i)
-			if !ok {
-				row = append(row, missing())
-				continue
-			}
-			row = append(row, number(up, "%.2f"))
+			row = append(row, number(l.ahead(i).at, "%.2f"))
 		}
 		if r.Floor == nil {
 			row = append(row, missing(), missing())
@@ -297,17 +301,15 @@ func findAuto(r *Report, all []autoLayer, without int, rivals []versus) {
 		r.Findings = append(r.Findings, fmt.Sprintf("Auto's choice rests on: %s.", strings.Join(parts, ", ")))
 	}
 	tallies := talliesOf(all, rivals)
-	own := fmt.Sprintf("auto is %.3f× as fast as the fastest of rnnbench's techniques", geomean(tallies[0].ratios))
-	r.Findings = append(r.Findings, fmt.Sprintf("%s (geometric mean of %s; lowest %.2f×; below %.2f× at %d).", own, quantity.Plural(len(all), "layer"), tallies[0].lowest(), farBehind, tallies[0].below()))
+	own, said := tallies[0].finding("%.3f", "the fastest of rnnbench's techniques")
+	r.Findings = append(r.Findings, said)
 	r.yardstick(own)
 	for i, v := range rivals {
-		t := tallies[i+1]
-		if t.ratios == nil {
-			continue
+		if t := tallies[i+1]; t.ratios != nil {
+			up, said := t.finding("%.2f", v.long)
+			r.Findings = append(r.Findings, said)
+			r.yardstick(up)
 		}
-		up := fmt.Sprintf("auto is %.2f× as fast as %s", geomean(t.ratios), v.long)
-		r.Findings = append(r.Findings, fmt.Sprintf("%s (geometric mean of %s; lowest %.2f×; below %.2f× at %d).", up, quantity.Plural(len(t.ratios), "layer"), t.lowest(), t.bound, t.below()))
-		r.yardstick(up)
 	}
 	if without > 0 {
 		r.Findings = append(r.Findings, fmt.Sprintf("auto has no time at %s: not measured, failed, incorrect or declined.", quantity.Plural(without, "layer")))

@@ -120,6 +120,19 @@ func joules(r *record.Record) float64 {
 	return *r.Energy.Joules
 }
 
+// lessEnergy estimates how many times the work of a joule b does, of a's. A window takes seconds, in
+// which others do not run. So the interval spans those of both medians, widened by the moment. It is
+// unknown with too few windows, as steady techniques have.
+func lessEnergy(a, b *record.Record) estimate {
+	e := estimate{joules(a) / joules(b), 0, inf}
+	x, _ := record.Summarize(a.Energy.Windows, 0)
+	y, _ := record.Summarize(b.Energy.Windows, 0)
+	if x.Lo != nil && y.Lo != nil {
+		e.lo, e.hi = min(e.at, *x.Lo / *y.Hi)/(1+moment), max(e.at, *x.Hi / *y.Lo)*(1+moment)
+	}
+	return e
+}
+
 // leastEnergy returns the label that takes the least energy at a point; "": none was counted.
 func leastEnergy(recs []record.Record, labels []string, p record.Point) (best string) {
 	least := math.Inf(1)
@@ -142,12 +155,19 @@ func reportEnergy(recs []record.Record, on Target) (*Report, error) {
 		rep.Findings = append(rep.Findings, "No energy was counted: "+why+".")
 	}
 	all := contrasts(recs, on)
+	unknown, counted := false, []int(nil) // of ratios without an interval; windows of each side
 	for _, c := range all {
 		a, b := c.records(recs)
-		perJoule, speed := joules(a)/joules(b), a.Seconds()/b.Seconds()
-		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: %.2f× the work per joule, %.2f× as fast, at %.2f× the power. %s a %s, against %s.",
-			upper(c.what), perJoule, speed, speed/perJoule, quantity.SI(joules(b)/c.share(b.Point), "J"), c.per, quantity.SI(joules(a)/c.share(a.Point), "J")))
-		rep.yardstick(fmt.Sprintf("%s: %.2f× the work per joule, %.2f× as fast", c.what, perJoule, speed))
+		perJoule, speed := lessEnergy(a, b), timesAsFast(a, b)
+		counted = append(counted, len(a.Energy.Windows), len(b.Energy.Windows))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s: %s the work per joule, %s as fast, at %.2f× the power. %s a %s, against %s.",
+			upper(c.what), perJoule.times(), speed.times(), speed.at/perJoule.at, quantity.SI(joules(b)/c.share(b.Point), "J"), c.per, quantity.SI(joules(a)/c.share(a.Point), "J")))
+		rep.yardstick(fmt.Sprintf("%s: %s the work per joule, %s as fast", c.what, perJoule.times(), speed.times()))
+		unknown = unknown || perJoule.hi == inf
+	}
+	if unknown {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("Work per joule has no interval where a technique has too few windows for one of their median. These techniques have %d to %d windows; those whose first ones are close to each other get no more.",
+			slices.Min(counted), slices.Max(counted)))
 	}
 	if len(all) > 0 {
 		rep.add("energy", energyBars(recs, all, on), nil)

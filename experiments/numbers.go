@@ -75,6 +75,15 @@ func ratePoint(x float64, r *record.Record) plots.Point {
 	return pt
 }
 
+// mark is e at x, with its interval if that is known.
+func (e estimate) mark(x float64) plots.Point {
+	pt := plots.Point{X: x, Y: e.at}
+	if e.hi != inf {
+		pt.Lo, pt.Hi = e.lo, e.hi
+	}
+	return pt
+}
+
 // rate returns a record's throughput as a cell and in FLOP/s: a dash and NaN if r is nil.
 func rate(r *record.Record) (table.Cell, float64) {
 	if r == nil {

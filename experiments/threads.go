@@ -88,16 +88,16 @@ type threadCurve struct {
 }
 
 // up returns the speed-up of the i-th record over one thread.
-func (s threadCurve) up(i int) float64 { return s.best[0].Seconds() / s.best[i].Seconds() }
+func (s threadCurve) up(i int) estimate { return timesAsFast(s.best[0], s.best[i]) }
 
 // ideal returns the speed-up of the i-th record over its number of threads.
-func (s threadCurve) ideal(i int) float64 { return s.up(i) / float64(threadsOf(s.best[i])) }
+func (s threadCurve) ideal(i int) estimate { return s.up(i).by(1 / float64(threadsOf(s.best[i]))) }
 
 // peak returns the index of the fastest record.
 func (s threadCurve) peak() int {
 	best := 0
 	for i := range s.best {
-		if s.up(i) > s.up(best) {
+		if s.best[i].Seconds() < s.best[best].Seconds() {
 			best = i
 		}
 	}
@@ -170,36 +170,32 @@ func reportThreads(recs []record.Record, on Target) (*Report, error) {
 
 // scale adds the findings and the figure of one group.
 func (rep *Report) scale(g threadGroup, some []threadCurve, on Target) {
-	var ups, shares []float64
-	fewer, most := 0, 0
-	for _, s := range some {
-		last := len(s.best) - 1
-		most = max(most, threadsOf(s.best[last]))
-	}
-	worst, best := 0, 0
+	var ups, shares []estimate
+	var fewer votes // layers where fewer threads than all are clearly faster than all
+	most, worst, best := 0, 0, 0
 	for i, s := range some {
-		at := s.peak()
-		if threadsOf(s.best[at]) < most {
-			fewer++
-		}
-		ups, shares = append(ups, s.up(at)), append(shares, 100*s.ideal(len(s.best)-1))
-		if shares[i] < shares[worst] {
+		last, at := len(s.best)-1, s.peak()
+		most = max(most, threadsOf(s.best[last]))
+		fewer.add(above(1).holds(timesAsFast(s.best[last], s.best[at])))
+		ups, shares = append(ups, s.up(at)), append(shares, s.ideal(last).by(100))
+		if shares[i].at < shares[worst].at {
 			worst = i
 		}
-		if shares[i] > shares[best] {
+		if shares[i].at > shares[best].at {
 			best = i
 		}
 	}
-	name := func(s threadCurve) string {
-		return fmt.Sprintf("%d units, minibatch %d", s.point.Hidden, s.point.Batch)
+	share := func(i int) string {
+		return fmt.Sprintf("%s of the ideal, at %d units, minibatch %d", shares[i].text("%.0f", " %"), some[i].point.Hidden, some[i].point.Batch)
 	}
-	text := fmt.Sprintf("%s: the best number of threads is %.2f× as fast as one (geometric mean of %s). %s reach %.0f %% of the ideal at most (%s), and %.0f %% at least (%s).",
-		g, geomean(ups), quantity.Plural(len(some), "layer"), quantity.Plural(most, "thread"), shares[best], name(some[best]), shares[worst], name(some[worst]))
-	if fewer > 0 {
-		text += fmt.Sprintf(" Fewer threads than all are fastest at %d of %d layers.", fewer, len(some))
+	mean := meanOf(ups)
+	text := fmt.Sprintf("%s: the best number of threads is %s as fast as one (geometric mean of %s). %s reach at most %s, and at least %s.",
+		g, mean.times(), quantity.Plural(len(some), "layer"), quantity.Plural(most, "thread"), share(best), share(worst))
+	if fewer.yes > 0 {
+		text += fmt.Sprintf(" Fewer threads than all are clearly faster than all at %d of %d layers.", fewer.yes, len(some))
 	}
 	rep.Findings = append(rep.Findings, text)
-	rep.yardstick(fmt.Sprintf("%s: %.2f× one thread on up to %d", g, geomean(ups), most))
+	rep.yardstick(fmt.Sprintf("%s: %s one thread on up to %d", g, mean.times(), most))
 	rep.add(fmt.Sprintf("threads-%s-%s-%s", g.cell, g.pass, g.precision), threadFigure(g, some, on), nil)
 }
 
@@ -216,7 +212,7 @@ func tableOfThreads(all []threadCurve) *table.Table {
 		for i, r := range s.best {
 			t.Rows = append(t.Rows, []table.Cell{table.Text(p.Cell), table.Text(p.Pass), table.Text(p.Precision), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps),
 				table.Int(threadsOf(r)), table.Text(r.Impl.Name), table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")),
-				table.Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")), number(s.up(i), "%.2f×"), number(100*s.ideal(i), "%.0f %%")})
+				table.Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")), number(s.up(i).at, "%.2f×"), number(s.ideal(i).by(100).at, "%.0f %%")})
 		}
 	}
 	return t
@@ -226,7 +222,7 @@ func tableOfThreads(all []threadCurve) *table.Table {
 func threadFigure(g threadGroup, some []threadCurve, on Target) plots.Figure {
 	ch := &plots.Chart{
 		Title: "Speed-up over one thread: " + g.String(), Subtitle: on.Name,
-		Notes: []string{"The fastest technique on each number of threads, over the fastest on one. The dotted line is the number of threads."},
+		Notes: []string{"The fastest technique on each number of threads, over the fastest on one; bars are intervals. The dotted line is the number of threads."},
 		X:     plots.Axis{Title: "Threads", Scale: plots.Log, Format: quantity.Size, Spell: quantity.Size}, Y: plots.Axis{Title: "Speed-up", Scale: plots.Log, Format: times},
 	}
 	some = slices.SortedStableFunc(slices.Values(some), func(a, b threadCurve) int {
@@ -241,7 +237,7 @@ func threadFigure(g threadGroup, some []threadCurve, on Target) plots.Figure {
 		line, ideal := plots.Series{Label: fmt.Sprintf("%d units", s.point.Hidden)}, &panel.Series[0]
 		for i, r := range s.best {
 			x := float64(threadsOf(r))
-			line.Points = append(line.Points, plots.Point{X: x, Y: s.up(i)})
+			line.Points = append(line.Points, s.up(i).mark(x))
 			if !slices.ContainsFunc(ideal.Points, func(p plots.Point) bool { return p.X == x }) {
 				ideal.Points = append(ideal.Points, plots.Point{X: x, Y: x})
 			}
