@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"rnnbench/plots"
@@ -219,29 +220,61 @@ func stackGains(r *Report, stacks []record.Point, names []string, gains map[reco
 	}
 }
 
-// stackChecks says over how many steps the answers of each technique were checked; "" if none was.
+// stackChecks says over how many steps the states and the gradients of each technique were checked; ""
+// if none was.
 func stackChecks(recs []record.Record) string {
-	var words []string
-	for _, label := range labels(recs) {
-		least, most := math.MaxInt, 0
-		for i := range recs {
-			x := &recs[i]
-			if x.Impl.Label == label && x.Status == record.OK && x.Verify != nil {
-				least, most = min(least, x.Verify.Steps), max(most, x.Verify.Steps)
-			}
+	type depth struct{ states, gradients []int }
+	of := map[string]*depth{}
+	every, also := true, 0
+	for i := range recs {
+		x := &recs[i]
+		if x.Status != record.OK || x.Verify == nil {
+			continue
 		}
-		switch {
-		case most == 0:
-		case least == most:
-			words = append(words, fmt.Sprintf("%s %d", label, most))
-		default:
-			words = append(words, fmt.Sprintf("%s %d to %d", label, least, most))
+		d := of[x.Impl.Label]
+		if d == nil {
+			d = &depth{}
+			of[x.Impl.Label] = d
+		}
+		v := x.Verify
+		states := v.Steps
+		if v.Method == record.VerifyShorter {
+			states = v.States
+		}
+		d.states, d.gradients = append(d.states, states), append(d.gradients, v.Steps)
+		every = every && states == x.Point.Steps
+		if v.Shorter > 0 {
+			also++
 		}
 	}
-	if words == nil {
+	span := func(list []int) string {
+		switch least, most := slices.Min(list), slices.Max(list); {
+		case most == 0:
+			return "not recorded"
+		case least < most:
+			return fmt.Sprintf("%d to %d", least, most)
+		default:
+			return fmt.Sprint(most)
+		}
+	}
+	var states, gradients []string
+	for _, label := range labels(recs) {
+		if d := of[label]; d != nil {
+			states, gradients = append(states, label+" "+span(d.states)), append(gradients, label+" "+span(d.gradients))
+		}
+	}
+	if states == nil {
 		return ""
 	}
-	return "Steps over which answers were checked: " + strings.Join(words, ", ") + ". An answer that was checked over few steps of the timed run may hold what a check over all would find wrong."
+	s := "Steps of the timed run at which states were checked: " + strings.Join(states, ", ")
+	if every {
+		s = "The states of every technique were checked at every step of the timed run"
+	}
+	s += ". Steps over which gradients were checked: " + strings.Join(gradients, ", ") + "."
+	if also > 0 {
+		s += fmt.Sprintf(" In %s with more steps, gradients were checked over the fewer steps too, as those of the others.", quantity.Plural(also, "record"))
+	}
+	return s + " A check over few steps may miss what a check over all would find."
 }
 
 // stacksTable is the table of the stacks, without rows.
