@@ -99,3 +99,14 @@ func TestNoThreshold(t *testing.T) {
 		}
 	}
 }
+
+// TestBackwardParts: the report of Figure 2 says that records do not tell the parts of the backward pass
+// apart.
+func TestBackwardParts(t *testing.T) {
+	for _, on := range []experiments.Target{cpu, gpu} {
+		said := about(report(t, "appleyard-fig2", planned(t, "appleyard-fig2", on), on), "The backward pass, weight gradients included")
+		if !strings.Contains(said, "do not tell which one is faster") {
+			t.Errorf("GPU %t: %q", on.GPU, said)
+		}
+	}
+}

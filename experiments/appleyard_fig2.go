@@ -80,6 +80,7 @@ func backwardFindings(rep *Report, all []passPair) {
 		}
 		s += fmt.Sprintf(" At %d of %d points it is the slower one: %s.", slower, len(ratios), strings.Join(where, ", "))
 	}
+	s += " Records time both parts of the backward pass together, so they do not tell which one is faster."
 	rep.Findings = append(rep.Findings, s+" The paper plots both passes and says nothing of their ratio.")
 	rep.yardstick(fmt.Sprintf("the backward pass has %.2f× the FLOP/s of the forward pass%s (geometric mean)", mean, also))
 }

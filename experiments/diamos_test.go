@@ -1,11 +1,13 @@
 package experiments_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/model"
 	"rnnbench/record"
 )
 
@@ -113,5 +115,53 @@ func TestStackChecks(t *testing.T) {
 	}
 	if said = about(report(t, "diamos-speech", recs, gpu), "gradients were checked"); !strings.Contains(said, "states were checked: naive not recorded, cudnnstyle 20") {
 		t.Error(said)
+	}
+}
+
+// TestModelOnOtherPoints: layers to which the model was not fitted are planned, and the report counts
+// them apart from those to which it was.
+func TestModelOnOtherPoints(t *testing.T) {
+	e, err := experiments.Lookup("diamos-fig6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var full []record.Point
+	for _, part := range e.Parts(experiments.Full, gpu) {
+		full = append(full, part.Points...)
+	}
+	m, err := model.Load("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := func(hidden int, seconds float64) record.Record {
+		i := slices.IndexFunc(full, func(p record.Point) bool { return p.Cell == "gru" && p.Hidden == hidden && p.Batch == 4 })
+		if i < 0 {
+			t.Fatalf("gru with %d units is not planned", hidden)
+		}
+		return record.Record{Point: full[i], Device: "cuda-synthetic", Status: record.OK, Impl: record.Impl{Name: "persistent", Label: "persistent"},
+			Samples: &record.Samples{Wall: []float64{seconds}}, Stats: &record.Stats{Median: seconds}}
+	}
+	for _, c := range []struct {
+		recs []record.Record
+		want string
+	}{
+		{[]record.Record{measured(1024, 1)}, "at 0 of 1 points; its constants were fitted to such layers"},
+		{[]record.Record{measured(1280, 1), measured(1792, 1), measured(1024, 1)}, "at 0 of 2 points to which its constants were not fitted, and at 0 of 1 like those"},
+		{[]record.Record{measured(1280, 1)}, "at 0 of 1 points."},
+	} {
+		rep, err := e.On(record.Device{Key: "cuda-synthetic", Machine: json.RawMessage(text)}, c.recs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := about(rep, "within 25 %"); !strings.Contains(said, c.want) {
+			t.Errorf("%q; want %q", said, c.want)
+		}
+		if about(rep, "the ranking too: no TitanX was measured here") == "" {
+			t.Errorf("no finding says what is predicted: %q", rep.Findings)
+		}
 	}
 }
