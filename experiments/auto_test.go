@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/rnn/knob"
@@ -17,7 +18,7 @@ func TestRandomLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	draw := func(s experiments.Size, on experiments.Target, seed uint64) (all []record.Point) {
+	draw := func(s study.Size, on study.Target, seed uint64) (all []record.Point) {
 		on.Seed = seed
 		for _, part := range e.Parts(s, on) {
 			all = append(all, part.Points...)
@@ -25,11 +26,11 @@ func TestRandomLayers(t *testing.T) {
 		return all
 	}
 	for _, c := range []struct {
-		size   experiments.Size
-		on     experiments.Target
+		size   study.Size
+		on     study.Target
 		layers int
 		hidden int
-	}{{experiments.Full, gpu, 60, 3500}, {experiments.Quick, gpu, 20, 3500}, {experiments.Full, cpu, 60, 3500}, {experiments.Quick, cpu, 12, 700}} {
+	}{{study.Full, gpu, 60, 3500}, {study.Quick, gpu, 20, 3500}, {study.Full, cpu, 60, 3500}, {study.Quick, cpu, 12, 700}} {
 		all := draw(c.size, c.on, 5)
 		if len(all) != c.layers || !slices.Equal(all, draw(c.size, c.on, 5)) || slices.Equal(all, draw(c.size, c.on, 6)) {
 			t.Errorf("size %d, GPU %t: %d layers, or the seed does not decide them", c.size, c.on.GPU, len(all))
@@ -50,8 +51,8 @@ func TestRandomLayers(t *testing.T) {
 			t.Errorf("size %d, GPU %t: of %d layers %d are odd and %d are trained", c.size, c.on.GPU, len(all), odd, training)
 		}
 	}
-	quick := draw(experiments.Quick, gpu, 5)
-	full := draw(experiments.Full, gpu, 5)
+	quick := draw(study.Quick, gpu, 5)
+	full := draw(study.Full, gpu, 5)
 	for _, p := range quick {
 		if !slices.Contains(full, p) {
 			t.Errorf("the quick size has %v, which the full one lacks", p)

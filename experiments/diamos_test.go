@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/model"
 	"rnnbench/record"
 )
@@ -24,7 +25,7 @@ func TestBaseIsNotThePart(t *testing.T) {
 		rep := reportWithout(t, "diamos-fig5", c.leave)
 		for _, words := range []string{"products scale well", "persistent kernels scale"} {
 			got := outcomes(rep, words)
-			if len(got) != 1 || (got[0] == experiments.Unmeasured) != c.none {
+			if len(got) != 1 || (got[0] == study.Unmeasured) != c.none {
 				t.Errorf("%s: %v, not measured must be %t", words, got, c.none)
 			}
 		}
@@ -61,14 +62,14 @@ func TestFormsOfFigure3(t *testing.T) {
 // computed, and says so.
 func TestTrainedIsMeasured(t *testing.T) {
 	const hundred = "over 100 layers"
-	if got := outcomes(report(t, "diamos-memory", nil, gpu), hundred); !slices.Equal(got, []experiments.Outcome{experiments.ComputedDiffers}) {
+	if got := outcomes(report(t, "diamos-memory", nil, gpu), hundred); !slices.Equal(got, []study.Outcome{study.ComputedDiffers}) {
 		t.Errorf("without records: %v", got)
 	}
 	p := record.Point{Cell: "rnn-relu", Pass: "train", Hidden: 1152, Input: 1152, Layers: 42, Batch: 4, Steps: 3000, Precision: "fp32"}
-	for memory, want := range map[int64]experiments.Outcome{12_390_000_000: experiments.Differs, 4_900_000_000: experiments.Agrees} {
+	for memory, want := range map[int64]study.Outcome{12_390_000_000: study.Differs, 4_900_000_000: study.Agrees} {
 		r := record.Record{Status: record.OK, Device: "cuda-synthetic", Impl: record.Impl{Name: "persistent", Label: "persistent"}, Point: p,
 			Stats: &record.Stats{N: 6, Median: 1}, Work: record.Work{Memory: memory}}
-		if got := outcomes(report(t, "diamos-memory", []record.Record{r}, gpu), hundred); !slices.Equal(got, []experiments.Outcome{want}) {
+		if got := outcomes(report(t, "diamos-memory", []record.Record{r}, gpu), hundred); !slices.Equal(got, []study.Outcome{want}) {
 			t.Errorf("42 layers in %d bytes: %v, want %s", memory, got, want)
 		}
 	}
@@ -126,7 +127,7 @@ func TestModelOnOtherPoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	var full []record.Point
-	for _, part := range e.Parts(experiments.Full, gpu) {
+	for _, part := range e.Parts(study.Full, gpu) {
 		full = append(full, part.Points...)
 	}
 	m, err := model.Load("h200")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/model"
 	"rnnbench/plots"
 	"rnnbench/record"
@@ -42,8 +43,8 @@ func TestThreadCounts(t *testing.T) {
 		{1, []int{1}, []int{1}}, {2, []int{1, 2}, []int{1, 2}}, {6, []int{1, 2, 4, 6}, []int{1, 2, 3, 4, 6}},
 		{16, []int{1, 2, 4, 8, 16}, []int{1, 2, 3, 4, 6, 8, 12, 16}}, {64, []int{1, 2, 4, 8, 16, 32, 64}, []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64}},
 	} {
-		for size, want := range map[experiments.Size][]int{experiments.Quick: c.quick, experiments.Full: c.full} {
-			for _, part := range e.Parts(size, experiments.Target{Name: "x", Workers: c.workers}) {
+		for size, want := range map[study.Size][]int{study.Quick: c.quick, study.Full: c.full} {
+			for _, part := range e.Parts(size, study.Target{Name: "x", Workers: c.workers}) {
 				var got []int
 				for _, s := range part.Specs {
 					if n := max(1, s.Knobs["workers"]); !slices.Contains(got, n) {
@@ -143,7 +144,7 @@ func TestThreadsInTurns(t *testing.T) {
 			r.Samples.Wall = append(r.Samples.Wall, r.Stats.Median*moment)
 		}
 	}
-	rep, err := e.Report(recs, experiments.Target{Name: "synthetic", Workers: 4})
+	rep, err := e.Report(recs, study.Target{Name: "synthetic", Workers: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
