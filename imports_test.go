@@ -62,6 +62,15 @@ var rooms = map[string][][]string{
 		{"device/cuda/lower"},
 		{"device/cuda", "device/cuda/emulator", "device/cuda/nvrtc", "device/cuda/nccl"},
 	},
+	"experiments": {
+		{"experiments/pick", "experiments/show"},
+		{"experiments/estimate"},
+		{"experiments/study"},
+		{"experiments/form"},
+		{"experiments/appleyard", "experiments/diamos", "experiments/hwang", "experiments/martin", "experiments/yardstick"},
+		{"experiments"},
+		{"experiments/session"},
+	},
 	"tuner": {
 		{"tuner/search", "tuner/grid", "tuner/wisdom"},
 		{"tuner/config"},

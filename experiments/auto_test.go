@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/rnn/knob"
@@ -17,7 +18,7 @@ func TestRandomLayers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	draw := func(s experiments.Size, on experiments.Target, seed uint64) (all []record.Point) {
+	draw := func(s study.Size, on study.Target, seed uint64) (all []record.Point) {
 		on.Seed = seed
 		for _, part := range e.Parts(s, on) {
 			all = append(all, part.Points...)
@@ -25,11 +26,11 @@ func TestRandomLayers(t *testing.T) {
 		return all
 	}
 	for _, c := range []struct {
-		size   experiments.Size
-		on     experiments.Target
+		size   study.Size
+		on     study.Target
 		layers int
 		hidden int
-	}{{experiments.Full, gpu, 60, 3500}, {experiments.Quick, gpu, 20, 3500}, {experiments.Full, cpu, 60, 3500}, {experiments.Quick, cpu, 12, 700}} {
+	}{{study.Full, gpu, 60, 3500}, {study.Quick, gpu, 20, 3500}, {study.Full, cpu, 60, 3500}, {study.Quick, cpu, 12, 700}} {
 		all := draw(c.size, c.on, 5)
 		if len(all) != c.layers || !slices.Equal(all, draw(c.size, c.on, 5)) || slices.Equal(all, draw(c.size, c.on, 6)) {
 			t.Errorf("size %d, GPU %t: %d layers, or the seed does not decide them", c.size, c.on.GPU, len(all))
@@ -50,8 +51,8 @@ func TestRandomLayers(t *testing.T) {
 			t.Errorf("size %d, GPU %t: of %d layers %d are odd and %d are trained", c.size, c.on.GPU, len(all), odd, training)
 		}
 	}
-	quick := draw(experiments.Quick, gpu, 5)
-	full := draw(experiments.Full, gpu, 5)
+	quick := draw(study.Quick, gpu, 5)
+	full := draw(study.Full, gpu, 5)
 	for _, p := range quick {
 		if !slices.Contains(full, p) {
 			t.Errorf("the quick size has %v, which the full one lacks", p)
@@ -129,7 +130,7 @@ func TestReportAuto(t *testing.T) {
 	}
 	for i, want := range [][]string{
 		// 64: the twin is the fastest; 96: twice the fastest; 128: auto is the fastest.
-		{"all; 3; 0.794; 0.50; 1; 1.64; 0.90; 1; 7.07; 5.00; 0", "forward; 3; 0.794; 0.50; 1; 1.64; 0.90; 1; 7.07; 5.00; 0", "fp32; 3; 0.794; 0.50; 1; 1.64; 0.90; 1; 7.07; 5.00; 0"},
+		{"all; 3; 0.794; 0.50; 1; 1.64; 0.90; 0; 7.07; 5.00; 0", "forward; 3; 0.794; 0.50; 1; 1.64; 0.90; 0; 7.07; 5.00; 0", "fp32; 3; 0.794; 0.50; 1; 1.64; 0.90; 0; 7.07; 5.00; 0"},
 		{"lstm forward H=96 B=1 T=10 L=1; cudnnstyle:graph=1; 3.00 s; persistent; 0.50; 0.90; –; exchange; 40 %",
 			"lstm forward H=64 B=1 T=10 L=1; persistent:graph=1; 2.00 s; persistent; 1.00; 3.00; 10.00; –; –",
 			"lstm forward H=128 B=1 T=10 L=1; persistent:graph=1; 1.00 s; auto; 1.00; –; 5.00; –; –"},
@@ -138,7 +139,7 @@ func TestReportAuto(t *testing.T) {
 			t.Errorf("table %d:\n%s\nwant\n%s", i, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	for _, want := range []string{"rests on: predicted at 3.", "auto is 0.794× as fast as the fastest", "auto is 1.64× as fast as cuDNN's fastest algorithm (geometric mean of 2 layers; lowest 0.90×; below 0.95× at 1)", "auto has no time at 1 layer"} {
+	for _, want := range []string{"rests on: predicted at 3.", "auto is 0.794× (0.776 to 0.812) as fast as the fastest of rnnbench's techniques (geometric mean of 3 layers; lowest 0.50×; clearly below 0.90× at 1)", "auto is 1.64× (1.53 to 1.76) as fast as cuDNN's fastest algorithm (geometric mean of 2 layers; lowest 0.90×; clearly below 0.95× at 0, perhaps at 1 more)", "auto has no time at 1 layer"} {
 		if about(rep, want) == "" {
 			t.Errorf("no finding says %q: %q", want, rep.Findings)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots"
 	"rnnbench/record"
 	"rnnbench/rnn/cell"
@@ -22,7 +23,7 @@ func TestRivalsAtTheirBest(t *testing.T) {
 			t.Fatal(err)
 		}
 		quoted := 0
-		for _, part := range e.Parts(experiments.Full, gpu) {
+		for _, part := range e.Parts(study.Full, gpu) {
 			forms := map[[2]int]bool{}
 			for _, s := range part.Specs {
 				if s.Name == "cudnn" {
@@ -57,7 +58,7 @@ func TestPlain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range e.Parts(experiments.Full, gpu) {
+		for _, part := range e.Parts(study.Full, gpu) {
 			n := 0
 			for _, s := range part.Specs {
 				if strings.HasSuffix(s.Label, "plain FMA") {
@@ -93,21 +94,21 @@ func TestBarrierAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	recs := synthetic(e, gpu)
-	claim := func(facts map[string]string) experiments.Claim {
+	claim := func(facts map[string]string) study.Claim {
 		rep, err := e.On(record.Device{Key: "cuda-synthetic", Facts: facts}, recs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(rep.Claims, func(c experiments.Claim) bool { return strings.HasPrefix(c.Paper, "a barrier has about a tenth") })
+		i := slices.IndexFunc(rep.Claims, func(c study.Claim) bool { return strings.HasPrefix(c.Paper, "a barrier has about a tenth") })
 		if i < 0 {
 			t.Fatalf("%+v", rep.Claims)
 		}
 		return rep.Claims[i]
 	}
-	if c := claim(map[string]string{"barrier": "500 ns", "launches": "5.00 µs", "in a graph": "1.00 µs"}); c.Outcome != experiments.Agrees || !strings.Contains(c.Here, "10.00×") {
+	if c := claim(map[string]string{"barrier": "500 ns", "launches": "5.00 µs", "in a graph": "1.00 µs"}); c.Outcome != study.Agrees || !strings.Contains(c.Here, "10.00×") {
 		t.Errorf("%+v", c)
 	}
-	if c := claim(nil); c.Outcome != experiments.Unmeasured || c.Verdict() != "not measured" {
+	if c := claim(nil); c.Outcome != study.Unmeasured || c.Verdict() != "not measured" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -122,10 +123,10 @@ func TestLongBeatsMany(t *testing.T) {
 	scan, lstm := newRecord("LS-LSTM, scan", "ls-lstm", 8192, 1, 8.192e-3), newRecord("LSTM", "lstm", 256, 256, 131.072e-3)
 	for _, c := range []struct {
 		recs []record.Record
-		want experiments.Outcome
-	}{{[]record.Record{scan, lstm}, experiments.Agrees}, {[]record.Record{scan}, experiments.Unmeasured}} {
+		want study.Outcome
+	}{{[]record.Record{scan, lstm}, study.Agrees}, {[]record.Record{scan}, study.Unmeasured}} {
 		rep := report(t, "martin-fig1", c.recs, gpu)
-		i := slices.IndexFunc(rep.Claims, func(c experiments.Claim) bool { return strings.Contains(c.Paper, "8192 events") })
+		i := slices.IndexFunc(rep.Claims, func(c study.Claim) bool { return strings.Contains(c.Paper, "8192 events") })
 		if i < 0 || rep.Claims[i].Outcome != c.want {
 			t.Errorf("%d records: %+v, want %s", len(c.recs), rep.Claims, c.want)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots"
 	"rnnbench/record"
 )
@@ -15,7 +16,7 @@ import (
 // TestClaims: every experiment says what the paper found and what was measured of it. A difference
 // has a reason, or says that its cause is not known.
 func TestClaims(t *testing.T) {
-	for _, on := range []experiments.Target{cpu, gpu} {
+	for _, on := range []study.Target{cpu, gpu} {
 		for _, e := range experiments.All() {
 			if why, _ := e.Declines(on); why != "" {
 				continue
@@ -28,10 +29,10 @@ func TestClaims(t *testing.T) {
 				t.Errorf("%s claims nothing", e.ID)
 			}
 			for _, c := range rep.Claims {
-				if c.Here == "" || strings.Contains(c.Here, "NaN") || (c.Paper == "") != (c.Outcome == experiments.Yardstick) {
+				if c.Here == "" || strings.Contains(c.Here, "NaN") || (c.Paper == "") != (c.Outcome == study.Yardstick) {
 					t.Errorf("%s: %+v", e.ID, c)
 				}
-				if s := c.Verdict(); c.Outcome == experiments.Differs && !strings.Contains(s, "because ") && !strings.Contains(s, "not known") {
+				if s := c.Verdict(); c.Outcome == study.Differs && !strings.Contains(s, "because ") && !strings.Contains(s, "not known") {
 					t.Errorf("%s: no reason: %s", e.ID, s)
 				}
 			}
@@ -73,7 +74,7 @@ func TestReduced(t *testing.T) {
 		}
 		for _, c := range rep.Claims {
 			computed := strings.HasPrefix(c.Here, "by the model") || strings.HasPrefix(c.Here, "computed") // of the paper's own sizes
-			if !computed && (c.Outcome == experiments.Agrees || c.Outcome == experiments.Differs) {
+			if !computed && (c.Outcome == study.Agrees || c.Outcome == study.Differs) {
 				t.Errorf("%s: %+v", e.ID, c)
 			}
 		}
@@ -91,11 +92,11 @@ func TestFull(t *testing.T) {
 	}
 	var recs []record.Record
 	for _, r := range synthetic(e, cpu) {
-		r.Point = e.Parts(experiments.Full, cpu)[0].Points[0]
+		r.Point = e.Parts(study.Full, cpu)[0].Points[0]
 		recs = append(recs, r)
 	}
 	rep, err := e.On(record.Device{Key: "cpu-synthetic-2t"}, recs)
-	if err != nil || rep.Reduced || !slices.ContainsFunc(rep.Claims, func(c experiments.Claim) bool { return c.Outcome != experiments.Reduced }) {
+	if err != nil || rep.Reduced || !slices.ContainsFunc(rep.Claims, func(c study.Claim) bool { return c.Outcome != study.Reduced }) {
 		t.Errorf("reduced is %t, claims %+v, %v", rep.Reduced, rep.Claims, err)
 	}
 }

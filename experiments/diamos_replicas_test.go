@@ -6,17 +6,18 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/record"
 )
 
 // replicaRecords are the records of one replica and of two, whose iterations take so many seconds, and
 // five times as long before the first record.
-func replicaRecords(t *testing.T, on experiments.Target, one, two float64) (recs []record.Record) {
+func replicaRecords(t *testing.T, on study.Target, one, two float64) (recs []record.Record) {
 	e, err := experiments.Lookup("diamos-fig5")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range e.Trainings(experiments.Full, on) {
+	for _, x := range e.Trainings(study.Full, on) {
 		seconds := one
 		if x.Plan.Replicas == 2 {
 			seconds = two
@@ -24,7 +25,7 @@ func replicaRecords(t *testing.T, on experiments.Target, one, two float64) (recs
 			continue
 		}
 		for i := range x.Plan.Iterations / x.Plan.Every {
-			r := recordsOf([]experiments.Part{x.Part})[0]
+			r := recordsOf([]study.Part{x.Part})[0]
 			wall := seconds * (1 + 0.001*float64(i%5))
 			if i == 0 {
 				wall *= 5
@@ -44,15 +45,15 @@ func TestReplicasVerdict(t *testing.T) {
 	const claim = "persistent kernels scale nearly linearly"
 	for _, c := range []struct {
 		two  float64
-		want experiments.Outcome
+		want study.Outcome
 		says string
 	}{
-		{0.55, experiments.Agrees, "of linear scaling. They agree."},
-		{0.9, experiments.Differs, "of linear scaling. They disagree"},
-		{0.667, experiments.CannotTell, "the interval covers 0.75"},
+		{0.55, study.Agrees, "of linear scaling. They agree."},
+		{0.9, study.Differs, "of linear scaling. They disagree"},
+		{0.667, study.CannotTell, "the interval covers 0.75"},
 	} {
 		rep := report(t, "diamos-fig5", replicaRecords(t, gpu, 1, c.two), gpu)
-		if got := outcomes(rep, claim); !slices.Equal(got, []experiments.Outcome{c.want}) {
+		if got := outcomes(rep, claim); !slices.Equal(got, []study.Outcome{c.want}) {
 			t.Errorf("two GPUs take %v of the time: %v, want %s", c.two, got, c.want)
 		}
 		if s := about(rep, "2 replicas train"); !strings.Contains(s, c.says) {
@@ -66,7 +67,7 @@ func TestReplicasVerdict(t *testing.T) {
 		}
 	}
 	old := slices.DeleteFunc(replicaRecords(t, gpu, 1, 0.55), func(r record.Record) bool { return r.Training.Iterations > 6 })
-	if got := outcomes(report(t, "diamos-fig5", old, gpu), claim); !slices.Equal(got, []experiments.Outcome{experiments.CannotTell}) {
+	if got := outcomes(report(t, "diamos-fig5", old, gpu), claim); !slices.Equal(got, []study.Outcome{study.CannotTell}) {
 		t.Errorf("of one time each: %v", got)
 	}
 }

@@ -1,11 +1,14 @@
 package experiments_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
+	"rnnbench/model"
 	"rnnbench/record"
 )
 
@@ -22,7 +25,7 @@ func TestBaseIsNotThePart(t *testing.T) {
 		rep := reportWithout(t, "diamos-fig5", c.leave)
 		for _, words := range []string{"products scale well", "persistent kernels scale"} {
 			got := outcomes(rep, words)
-			if len(got) != 1 || (got[0] == experiments.Unmeasured) != c.none {
+			if len(got) != 1 || (got[0] == study.Unmeasured) != c.none {
 				t.Errorf("%s: %v, not measured must be %t", words, got, c.none)
 			}
 		}
@@ -59,14 +62,14 @@ func TestFormsOfFigure3(t *testing.T) {
 // computed, and says so.
 func TestTrainedIsMeasured(t *testing.T) {
 	const hundred = "over 100 layers"
-	if got := outcomes(report(t, "diamos-memory", nil, gpu), hundred); !slices.Equal(got, []experiments.Outcome{experiments.ComputedDiffers}) {
+	if got := outcomes(report(t, "diamos-memory", nil, gpu), hundred); !slices.Equal(got, []study.Outcome{study.ComputedDiffers}) {
 		t.Errorf("without records: %v", got)
 	}
 	p := record.Point{Cell: "rnn-relu", Pass: "train", Hidden: 1152, Input: 1152, Layers: 42, Batch: 4, Steps: 3000, Precision: "fp32"}
-	for memory, want := range map[int64]experiments.Outcome{12_390_000_000: experiments.Differs, 4_900_000_000: experiments.Agrees} {
+	for memory, want := range map[int64]study.Outcome{12_390_000_000: study.Differs, 4_900_000_000: study.Agrees} {
 		r := record.Record{Status: record.OK, Device: "cuda-synthetic", Impl: record.Impl{Name: "persistent", Label: "persistent"}, Point: p,
 			Stats: &record.Stats{N: 6, Median: 1}, Work: record.Work{Memory: memory}}
-		if got := outcomes(report(t, "diamos-memory", []record.Record{r}, gpu), hundred); !slices.Equal(got, []experiments.Outcome{want}) {
+		if got := outcomes(report(t, "diamos-memory", []record.Record{r}, gpu), hundred); !slices.Equal(got, []study.Outcome{want}) {
 			t.Errorf("42 layers in %d bytes: %v, want %s", memory, got, want)
 		}
 	}
@@ -89,5 +92,77 @@ func TestSameStacks(t *testing.T) {
 	}
 	if n < 3 {
 		t.Errorf("%d means: %q", n, rep.Findings)
+	}
+}
+
+// TestStackChecks: the report says at how many steps states were checked, and over how many gradients,
+// which may be fewer.
+func TestStackChecks(t *testing.T) {
+	recs := planned(t, "diamos-speech", gpu)
+	for i := range recs {
+		recs[i].Verify = &record.Verify{OK: true, Method: record.VerifyStepwise, Steps: recs[i].Point.Steps, Shorter: 3}
+		if recs[i].Impl.Label == "naive" {
+			recs[i].Verify = &record.Verify{OK: true, Method: record.VerifyShorter, Steps: 3, States: recs[i].Point.Steps}
+		}
+	}
+	said := about(report(t, "diamos-speech", recs, gpu), "gradients were checked")
+	if !strings.Contains(said, "The states of every technique were checked at every step") || !strings.Contains(said, "naive 3, cudnnstyle 20") || !strings.Contains(said, "over the fewer steps too") {
+		t.Error(said)
+	}
+	for i := range recs {
+		if recs[i].Impl.Label == "naive" { // as early records have it
+			recs[i].Verify.States = 0
+		}
+	}
+	if said = about(report(t, "diamos-speech", recs, gpu), "gradients were checked"); !strings.Contains(said, "states were checked: naive not recorded, cudnnstyle 20") {
+		t.Error(said)
+	}
+}
+
+// TestModelOnOtherPoints: layers to which the model was not fitted are planned, and the report counts
+// them apart from those to which it was.
+func TestModelOnOtherPoints(t *testing.T) {
+	e, err := experiments.Lookup("diamos-fig6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var full []record.Point
+	for _, part := range e.Parts(study.Full, gpu) {
+		full = append(full, part.Points...)
+	}
+	m, err := model.Load("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := func(hidden int, seconds float64) record.Record {
+		i := slices.IndexFunc(full, func(p record.Point) bool { return p.Cell == "gru" && p.Hidden == hidden && p.Batch == 4 })
+		if i < 0 {
+			t.Fatalf("gru with %d units is not planned", hidden)
+		}
+		return record.Record{Point: full[i], Device: "cuda-synthetic", Status: record.OK, Impl: record.Impl{Name: "persistent", Label: "persistent"},
+			Samples: &record.Samples{Wall: []float64{seconds}}, Stats: &record.Stats{Median: seconds}}
+	}
+	for _, c := range []struct {
+		recs []record.Record
+		want string
+	}{
+		{[]record.Record{measured(1024, 1)}, "at 0 of 1 points; its constants were fitted to such layers"},
+		{[]record.Record{measured(1280, 1), measured(1792, 1), measured(1024, 1)}, "at 0 of 2 points to which its constants were not fitted, and at 0 of 1 like those"},
+		{[]record.Record{measured(1280, 1)}, "at 0 of 1 points."},
+	} {
+		rep, err := e.On(record.Device{Key: "cuda-synthetic", Machine: json.RawMessage(text)}, c.recs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := about(rep, "within 25 %"); !strings.Contains(said, c.want) {
+			t.Errorf("%q; want %q", said, c.want)
+		}
+		if about(rep, "the ranking too: no TitanX was measured here") == "" {
+			t.Errorf("no finding says what is predicted: %q", rep.Findings)
+		}
 	}
 }

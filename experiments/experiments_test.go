@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/impl"
 	"rnnbench/model"
 	"rnnbench/plots"
@@ -28,7 +29,7 @@ import (
 // technique declines a planned point, and no two techniques of a part have the same label.
 func TestPlans(t *testing.T) {
 	for _, e := range experiments.All() {
-		for _, size := range []experiments.Size{experiments.Quick, experiments.Full} {
+		for _, size := range []study.Size{study.Quick, study.Full} {
 			for _, part := range append(partsOf(e, size, cpu), partsOf(e, size, gpu)...) {
 				var labels []string
 				for _, s := range part.Specs {
@@ -43,7 +44,7 @@ func TestPlans(t *testing.T) {
 						t.Errorf("%s: %v: %v", e.ID, p, err)
 						continue
 					}
-					if size == experiments.Full { // laying out thousands of steps takes its time
+					if size == study.Full { // laying out thousands of steps takes its time
 						problem.Steps, problem.History = min(problem.Steps, 4), min(problem.History, 4)
 					}
 					for _, s := range part.Specs {
@@ -51,7 +52,7 @@ func TestPlans(t *testing.T) {
 						if s.Name == auto.Name {
 							continue
 						}
-						if tech == nil && slices.ContainsFunc(rivals, func(r experiments.Rival) bool { return r.Name == s.Name }) {
+						if tech == nil && slices.ContainsFunc(rivals, func(r study.Rival) bool { return r.Name == s.Name }) {
 							continue
 						}
 						_, own := s.Knobs.Split(tech.Knobs(problem)) // the rest are the device's
@@ -67,14 +68,14 @@ func TestPlans(t *testing.T) {
 
 // The targets that experiments are tested on.
 var (
-	cpu    = experiments.Target{Name: "synthetic", Rivals: rivals}
-	gpu    = experiments.Target{Name: "synthetic", GPU: true, Copy: 1e12, Rivals: rivals}
-	rivals = []experiments.Rival{{Name: "pytorch", Knobs: []knob.Knob{{Name: "graph", Values: []int{0, 1}}}}, {Name: "mine"}}
+	cpu    = study.Target{Name: "synthetic", Rivals: rivals}
+	gpu    = study.Target{Name: "synthetic", GPU: true, Copy: 1e12, Rivals: rivals}
+	rivals = []study.Rival{{Name: "pytorch", Knobs: []knob.Knob{{Name: "graph", Values: []int{0, 1}}}}, {Name: "mine"}}
 )
 
 // partsOf lists what an experiment sweeps, then what it trains.
-func partsOf(e experiments.Experiment, size experiments.Size, on experiments.Target) []experiments.Part {
-	var all []experiments.Part
+func partsOf(e study.Experiment, size study.Size, on study.Target) []study.Part {
+	var all []study.Part
 	if e.Parts != nil {
 		all = append(all, e.Parts(size, on)...)
 	}
@@ -124,16 +125,16 @@ func learnt(r record.Record, t record.TrainingPlan, technique int) []record.Reco
 
 // synthetic makes records of an experiment's quick points, each technique a
 // tenth faster than the one before.
-func synthetic(e experiments.Experiment, on experiments.Target) []record.Record {
+func synthetic(e study.Experiment, on study.Target) []record.Record {
 	var recs []record.Record
-	var parts []experiments.Part
+	var parts []study.Part
 	if e.Parts != nil {
-		parts = e.Parts(experiments.Quick, on)
+		parts = e.Parts(study.Quick, on)
 	}
 	recs = append(recs, recordsOf(parts)...)
 	if e.Trainings != nil {
-		for _, t := range e.Trainings(experiments.Quick, on) {
-			part := recordsOf([]experiments.Part{t.Part})
+		for _, t := range e.Trainings(study.Quick, on) {
+			part := recordsOf([]study.Part{t.Part})
 			for i, r := range part {
 				recs = append(recs, learnt(r, t.Plan, i%len(t.Specs))...)
 			}
@@ -143,7 +144,7 @@ func synthetic(e experiments.Experiment, on experiments.Target) []record.Record 
 }
 
 // recordsOf are records of all points of parts.
-func recordsOf(parts []experiments.Part) []record.Record {
+func recordsOf(parts []study.Part) []record.Record {
 	var recs []record.Record
 	for _, part := range parts {
 		for _, p := range part.Points {
@@ -171,12 +172,12 @@ func recordsOf(parts []experiments.Part) []record.Record {
 // TestReports has every experiment report on synthetic records, and on fewer and fewer of them.
 // Missing records must not break a report.
 func TestReports(t *testing.T) {
-	for _, on := range []experiments.Target{cpu, gpu} {
+	for _, on := range []study.Target{cpu, gpu} {
 		reports(t, on)
 	}
 }
 
-func reports(t *testing.T, on experiments.Target) {
+func reports(t *testing.T, on study.Target) {
 	for _, e := range experiments.All() {
 		if why, _ := e.Declines(on); why != "" {
 			continue
@@ -236,7 +237,7 @@ func reports(t *testing.T, on experiments.Target) {
 }
 
 // said checks that no finding is about no points at all.
-func said(t *testing.T, id string, rep *experiments.Report) {
+func said(t *testing.T, id string, rep *study.Report) {
 	t.Helper()
 	for _, empty := range []string{" of 0 points", ": .", ": ,", "NaN×"} {
 		if s := about(rep, empty); s != "" {
@@ -247,7 +248,7 @@ func said(t *testing.T, id string, rep *experiments.Report) {
 
 // numbers checks that a column of numbers holds no words in data, such as a dash for a missing
 // value.
-func numbers(t *testing.T, id string, rep *experiments.Report) {
+func numbers(t *testing.T, id string, rep *study.Report) {
 	t.Helper()
 	if rep == nil {
 		return
@@ -276,7 +277,7 @@ func TestQuickOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	points := e.Parts(experiments.Quick, cpu)[0].Points
+	points := e.Parts(study.Quick, cpu)[0].Points
 	if len(rep.Tables[0].Rows) != len(points) {
 		t.Fatalf("%d rows of %d points", len(rep.Tables[0].Rows), len(points))
 	}
@@ -293,7 +294,7 @@ func TestMartinKernelCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, on := range []experiments.Target{cpu, gpu} {
+	for _, on := range []study.Target{cpu, gpu} {
 		recs := synthetic(e, on)
 		rep, err := e.Report(recs, on)
 		if err != nil {
@@ -362,7 +363,7 @@ func TestLadderIsThePapers(t *testing.T) {
 }
 
 // report returns an experiment's report on recs.
-func report(t *testing.T, id string, recs []record.Record, on experiments.Target) *experiments.Report {
+func report(t *testing.T, id string, recs []record.Record, on study.Target) *study.Report {
 	t.Helper()
 	e, err := experiments.Lookup(id)
 	if err != nil {
@@ -376,7 +377,7 @@ func report(t *testing.T, id string, recs []record.Record, on experiments.Target
 }
 
 // planned returns the synthetic records of an experiment.
-func planned(t *testing.T, id string, on experiments.Target) []record.Record {
+func planned(t *testing.T, id string, on study.Target) []record.Record {
 	t.Helper()
 	e, err := experiments.Lookup(id)
 	if err != nil {
@@ -406,7 +407,7 @@ func faster(recs []record.Record, label string, times float64) []record.Record {
 }
 
 // about returns the first finding that contains words; "" if none does.
-func about(rep *experiments.Report, words string) string {
+func about(rep *study.Report, words string) string {
 	if rep == nil {
 		return ""
 	}
@@ -420,7 +421,7 @@ func about(rep *experiments.Report, words string) string {
 
 // TestLadderStep: a stage after a missing one has no step.
 func TestLadderStep(t *testing.T) {
-	for _, on := range []experiments.Target{cpu, gpu} {
+	for _, on := range []study.Target{cpu, gpu} {
 		all := planned(t, "appleyard-table1", on)
 		if s := about(report(t, "appleyard-table1", all, on), "stage 2 streamed"); s == "" {
 			t.Error("the step of stage 2 is not the paper's, and nothing is said of it")
@@ -441,7 +442,7 @@ func TestLadderStep(t *testing.T) {
 
 // TestLadderReasons: what explains a small step does not explain a large one.
 func TestLadderReasons(t *testing.T) {
-	for _, on := range []experiments.Target{cpu, gpu} {
+	for _, on := range []study.Target{cpu, gpu} {
 		all := planned(t, "appleyard-table1", on)
 		for _, c := range []struct {
 			label     string
@@ -522,7 +523,7 @@ func TestReasonsOfGains(t *testing.T) {
 	for _, c := range []struct {
 		id    string
 		recs  []record.Record
-		on    experiments.Target
+		on    study.Target
 		about string
 		words string
 		said  bool

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots"
 	"rnnbench/record"
 )
@@ -20,13 +21,13 @@ func TestSerialSteps(t *testing.T) {
 		20e-6: "steps run one after the other: as a graph, a minibatch takes 1.00 ms and 20.0 µs for each of h steps, by a fit, with which 64 streams reach 77 %; measured as a graph, they reach 77 %",
 		1e-7:  "the cause is not known",
 	} {
-		recs := withTimes(recordsOf(e.Parts(experiments.Full, gpu)), func(r record.Record) float64 {
+		recs := withTimes(recordsOf(e.Parts(study.Full, gpu)), func(r record.Record) float64 {
 			if r.Impl.Label == "scc" && r.Point.Batch < 1024 {
 				return 1e-2
 			}
 			return 1e-3 + each*float64(r.Point.Steps)
 		})
-		if c := claimOn(t, report(t, "hwang-fig3", recs, gpu), "Elman network: almost the maximum speed"); c.Outcome != experiments.Differs || c.Why != want {
+		if c := claimOn(t, report(t, "hwang-fig3", recs, gpu), "Elman network: almost the maximum speed"); c.Outcome != study.Differs || c.Why != want {
 			t.Errorf("%g s a step: %+v", each, c)
 		}
 	}

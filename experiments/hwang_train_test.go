@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/record"
 )
 
@@ -16,7 +17,7 @@ func TestWordsAlike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for size, words := range map[experiments.Size]int{experiments.Full: 1024, experiments.Quick: 256} {
+	for size, words := range map[study.Size]int{study.Full: 1024, study.Quick: 256} {
 		trainings := e.Trainings(size, gpu)
 		for _, x := range trainings {
 			for _, p := range x.Points {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots"
 	"rnnbench/record"
 )
@@ -29,7 +30,7 @@ func withTimes(recs []record.Record, seconds func(record.Record) float64) []reco
 // least gain from three on, and is not made of two, or on a GPU, whose number does not vary.
 func TestProcessors(t *testing.T) {
 	const claim = "a parallel scan is faster from 3 processors on"
-	for workers, want := range map[int]experiments.Outcome{2: experiments.Unmeasured, 3: experiments.Agrees, 16: experiments.Differs} {
+	for workers, want := range map[int]study.Outcome{2: study.Unmeasured, 3: study.Agrees, 16: study.Differs} {
 		on := cpu
 		on.Workers = workers
 		recs := withTimes(planned(t, "martin-kernel", on), func(r record.Record) float64 {
@@ -52,7 +53,7 @@ func TestProcessors(t *testing.T) {
 		}
 	}
 	rep := report(t, "martin-kernel", planned(t, "martin-kernel", gpu), gpu)
-	if c := claimOn(t, rep, claim); c.Outcome != experiments.Unmeasured {
+	if c := claimOn(t, rep, claim); c.Outcome != study.Unmeasured {
 		t.Errorf("on a GPU: %+v", c)
 	}
 	for _, c := range rep.Tables[0].Columns {
@@ -69,7 +70,7 @@ func TestLengthsOfThePaper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recs := withTimes(recordsOf(e.Parts(experiments.Full, gpu)), func(r record.Record) float64 {
+	recs := withTimes(recordsOf(e.Parts(study.Full, gpu)), func(r record.Record) float64 {
 		events := float64(r.Point.Batch * r.Point.Steps)
 		switch {
 		case r.Impl.Label == "LSTM":
@@ -82,7 +83,7 @@ func TestLengthsOfThePaper(t *testing.T) {
 		return events / 300e3
 	})
 	rep := report(t, "martin-fig1", recs, gpu)
-	if c := claimOn(t, rep, "an LS-LSTM trains up to 175 times"); c.Here != "up to 300.00× (280.06 to 321.36)" || c.Outcome != experiments.Differs || !strings.Contains(c.Why, "the factor is 150×") {
+	if c := claimOn(t, rep, "an LS-LSTM trains up to 175 times"); c.Here != "up to 300.00× (280.06 to 321.36)" || c.Outcome != study.Differs || !strings.Contains(c.Why, "the factor is 150×") {
 		t.Errorf("%+v", c)
 	}
 	ch := rep.Figures[0].Figure.(*plots.Chart)
@@ -103,7 +104,7 @@ func TestPeakLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recs := withTimes(recordsOf(e.Parts(experiments.Full, cpu)), func(r record.Record) float64 { return float64(r.Point.Batch*r.Point.Steps) / 1e4 })
+	recs := withTimes(recordsOf(e.Parts(study.Full, cpu)), func(r record.Record) float64 { return float64(r.Point.Batch*r.Point.Steps) / 1e4 })
 	for i := range recs {
 		events := float64(recs[i].Point.Batch * recs[i].Point.Steps)
 		recs[i].Device = "cpu-synthetic-2t"

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/record"
 )
 
@@ -18,9 +19,9 @@ func losses(t *testing.T, n int, loss func(label string, seconds float64) float6
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range e.Trainings(experiments.Full, gpu) {
+	for _, x := range e.Trainings(study.Full, gpu) {
 		for i := 1; i <= n; i++ {
-			r := recordsOf([]experiments.Part{x.Part})[0]
+			r := recordsOf([]study.Part{x.Part})[0]
 			r.Seq = i
 			v := loss(r.Impl.Label, float64(i))
 			r.Training = &record.Training{Iterations: i, Wall: float64(i), Frames: int64(i), Loss: v + 1, MeanLoss: v, MeanOf: 16,
@@ -32,7 +33,7 @@ func losses(t *testing.T, n int, loss func(label string, seconds float64) float6
 }
 
 // claimOn returns the one claim that begins so.
-func claimOn(t *testing.T, rep *experiments.Report, paper string) (found experiments.Claim) {
+func claimOn(t *testing.T, rep *study.Report, paper string) (found study.Claim) {
 	t.Helper()
 	n := 0
 	for _, c := range rep.Claims {
@@ -58,13 +59,13 @@ func TestQuarterOfTheTime(t *testing.T) {
 	const claim = "an LS-LSTM reaches a better training loss"
 	recs := losses(t, 400, func(label string, s float64) float64 { return 8 - math.Log(1+s/slowness(label)) })
 	rep := report(t, "martin-train", recs, gpu)
-	if c := claimOn(t, rep, claim); c.Outcome != experiments.Agrees || !strings.Contains(c.Here, "after 400 s: ") {
+	if c := claimOn(t, rep, claim); c.Outcome != study.Agrees || !strings.Contains(c.Here, "after 400 s: ") {
 		t.Errorf("%+v", c)
 	}
 	for i := range recs {
 		recs[i].Training.MeanOf = 0
 	}
-	if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != experiments.Unmeasured {
+	if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != study.Unmeasured {
 		t.Errorf("of single minibatches: %+v", c)
 	}
 	recs = losses(t, 400, func(label string, s float64) float64 {
@@ -73,7 +74,7 @@ func TestQuarterOfTheTime(t *testing.T) {
 		}
 		return 8 - math.Log(1+s/slowness(label))
 	})
-	if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != experiments.Differs || !strings.Contains(c.Here, "is not reached after 400 s") {
+	if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != study.Differs || !strings.Contains(c.Here, "is not reached after 400 s") {
 		t.Errorf("without learning: %+v", c)
 	}
 }
@@ -97,7 +98,7 @@ func TestShorterFaster(t *testing.T) {
 				recs[i].Training.MeanLoss = falling("LSTM, T=128", recs[i].Training.Wall)
 			}
 		}
-		if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != experiments.Agrees {
+		if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != study.Agrees {
 			t.Errorf("from %d s on: %+v", first, c)
 		}
 	}
@@ -107,7 +108,7 @@ func TestShorterFaster(t *testing.T) {
 		}
 		return falling(label, s)
 	})
-	if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != experiments.Differs {
+	if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != study.Differs {
 		t.Errorf("with 256 steps as slow as 1024: %+v", c)
 	}
 }
@@ -116,15 +117,15 @@ func TestShorterFaster(t *testing.T) {
 func TestFinalLoss(t *testing.T) {
 	const claim = "the shorter the sequences, the higher the LSTM's final loss"
 	recs := losses(t, 90, func(label string, s float64) float64 { return 8 - math.Log(1+s/slowness(label)) })
-	if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != experiments.Differs || !strings.Contains(c.Why, "the loss of LSTM, T=1024 is not final after 90 s: it falls by 0.") {
+	if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != study.Differs || !strings.Contains(c.Why, "the loss of LSTM, T=1024 is not final after 90 s: it falls by 0.") {
 		t.Errorf("%+v", c)
 	}
 	recs = losses(t, 90, func(label string, s float64) float64 { return 4 + slowness(label) })
-	if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != experiments.Differs || c.Why != "the cause is not known" {
+	if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != study.Differs || c.Why != "the cause is not known" {
 		t.Errorf("of constant losses: %+v", c)
 	}
 	recs = losses(t, 90, func(label string, s float64) float64 { return 4 - slowness(label)/10 })
-	if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != experiments.Agrees {
+	if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != study.Agrees {
 		t.Errorf("of longer sequences that end lower: %+v", c)
 	}
 }
@@ -163,7 +164,7 @@ func TestSooner(t *testing.T) {
 	if row := rep.Tables[1].Rows[1]; row[2].Text != "≤ 1" || row[4].Text != "≥ 4.00" {
 		t.Errorf("a loss below the first record: %v", row)
 	}
-	if last := rep.Claims[len(rep.Claims)-1]; last.Outcome != experiments.Irreproducible {
+	if last := rep.Claims[len(rep.Claims)-1]; last.Outcome != study.Irreproducible {
 		t.Errorf("accuracies on other data count as %v", last.Outcome)
 	}
 }

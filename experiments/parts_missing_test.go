@@ -6,19 +6,20 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots"
 	"rnnbench/record"
 )
 
 // reportWithout returns the report of an experiment's records at the papers' sizes without those that leave
 // chooses.
-func reportWithout(t *testing.T, id string, leave func(record.Record) bool) *experiments.Report {
+func reportWithout(t *testing.T, id string, leave func(record.Record) bool) *study.Report {
 	t.Helper()
 	e, err := experiments.Lookup(id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	recs := slices.DeleteFunc(recordsOf(e.Parts(experiments.Full, gpu)), leave)
+	recs := slices.DeleteFunc(recordsOf(e.Parts(study.Full, gpu)), leave)
 	rep, err := e.Report(recs, gpu)
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +28,7 @@ func reportWithout(t *testing.T, id string, leave func(record.Record) bool) *exp
 }
 
 // outcomes are those of claims that begin with words.
-func outcomes(rep *experiments.Report, words string) (found []experiments.Outcome) {
+func outcomes(rep *study.Report, words string) (found []study.Outcome) {
 	for _, c := range rep.Claims {
 		if strings.HasPrefix(c.Paper, words) {
 			found = append(found, c.Outcome)
@@ -77,11 +78,11 @@ func TestAloneIsNotFastest(t *testing.T) {
 func TestLongestSequenceMissing(t *testing.T) {
 	const claim = "an LS-LSTM trains up to 175 times"
 	all := reportWithout(t, "martin-fig1", func(record.Record) bool { return false })
-	if got := outcomes(all, claim); len(got) != 1 || got[0] == experiments.Unmeasured {
+	if got := outcomes(all, claim); len(got) != 1 || got[0] == study.Unmeasured {
 		t.Errorf("with all records: %v", got)
 	}
 	rep := reportWithout(t, "martin-fig1", func(r record.Record) bool { return r.Point.Batch == 1 && r.Point.Steps == 65536 })
-	if got := outcomes(rep, claim); len(got) != 1 || got[0] != experiments.Unmeasured {
+	if got := outcomes(rep, claim); len(got) != 1 || got[0] != study.Unmeasured {
 		t.Errorf("without the longest: %v", got)
 	}
 }
@@ -92,7 +93,7 @@ func TestPanelsInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recs := recordsOf(e.Parts(experiments.Full, gpu))
+	recs := recordsOf(e.Parts(study.Full, gpu))
 	slices.Reverse(recs)
 	rep, err := e.Report(recs, gpu)
 	if err != nil {

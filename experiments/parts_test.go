@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/record"
 )
 
@@ -21,7 +22,7 @@ func TestReportsOfParts(t *testing.T) {
 	}
 	random := rand.New(rand.NewSource(1))
 	for _, e := range experiments.All() {
-		for _, on := range []experiments.Target{cpu, gpu} {
+		for _, on := range []study.Target{cpu, gpu} {
 			all := synthetic(e, on)
 			for trial := range trials {
 				rep, err := e.Report(someOf(random, all, trial), on)
@@ -62,7 +63,7 @@ func someOf(random *rand.Rand, recs []record.Record, trial int) []record.Record 
 }
 
 // textsOf is all that a report says, by where it says it.
-func textsOf(rep *experiments.Report) map[string][]string {
+func textsOf(rep *study.Report) map[string][]string {
 	texts := map[string][]string{"a finding": rep.Findings}
 	for _, c := range rep.Claims {
 		texts["a claim"] = append(texts["a claim"], c.Here, c.Why)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots"
 	"rnnbench/record"
 )
@@ -18,9 +19,9 @@ func TestProductionLengths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, on := range []experiments.Target{cpu, gpu} {
+	for _, on := range []study.Target{cpu, gpu} {
 		recs := synthetic(e, on)
-		of := func(recs []record.Record) *experiments.Report {
+		of := func(recs []record.Record) *study.Report {
 			rep, err := e.On(record.Device{Key: recs[0].Device}, recs)
 			if err != nil {
 				t.Fatal(err)

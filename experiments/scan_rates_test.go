@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 )
 
 // TestScanShapes: on a GPU the quick size has forty shapes of odd sizes, of which each pass moves 64 MB at least.
@@ -12,7 +13,7 @@ func TestScanShapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range e.Parts(experiments.Quick, gpu) {
+	for _, part := range e.Parts(study.Quick, gpu) {
 		odd := 0
 		for _, p := range part.Points {
 			if p.Hidden%2 == 0 {

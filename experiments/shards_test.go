@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots"
 	"rnnbench/record"
 	"rnnbench/tuner/plan"
@@ -48,13 +49,13 @@ func TestShards(t *testing.T) {
 	const n = 4
 	for _, d := range []record.Device{{Key: "cpu-synthetic-2t", Name: "synthetic"}, {Key: "cuda-synthetic", Name: "synthetic"}} {
 		d.Facts = map[string]string{"workers": "4", record.RivalFact + "pytorch": "2 graph=0,1"}
-		on := experiments.TargetOf(d)
+		on := study.TargetOf(d)
 		for _, e := range experiments.All() {
-			quick := e.Plan(experiments.Quick, on)
+			quick := e.Plan(study.Quick, on)
 			if why, _ := e.Declines(on); why != "" || quick.Records() == 0 {
 				continue
 			}
-			shardsOf(t, e.ID, e.Plan(experiments.Full, on), n, on.GPU)
+			shardsOf(t, e.ID, e.Plan(study.Full, on), n, on.GPU)
 			owner := shardsOf(t, e.ID, quick, n, on.GPU)
 			whole := synthetic(e, on)
 			at := map[record.Point]int{}
@@ -97,7 +98,7 @@ func apart(a, b string) (string, string) {
 }
 
 // written are the report and figures of records, by their names.
-func written(t *testing.T, e experiments.Experiment, d record.Device, recs []record.Record) map[string]string {
+func written(t *testing.T, e study.Experiment, d record.Device, recs []record.Record) map[string]string {
 	t.Helper()
 	rep, err := e.On(d, recs)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 )
 
 // TestFindingsFitVerdicts: a finding does not say that a cause is unknown where the verdict on the
@@ -22,7 +23,7 @@ func TestFindingsFitVerdicts(t *testing.T) {
 			if e.Host || seed%2 == 1 {
 				on = cpu
 			}
-			recs := recordsOf(e.Parts(experiments.Full, on))
+			recs := recordsOf(e.Parts(study.Full, on))
 			rng := rand.New(rand.NewPCG(seed, 7))
 			for i := range recs {
 				if s := recs[i].Stats; s != nil {
@@ -42,7 +43,7 @@ func TestFindingsFitVerdicts(t *testing.T) {
 				if c.Why == unknown {
 					verdicts++
 				}
-				if c.Outcome == experiments.Differs {
+				if c.Outcome == study.Differs {
 					differ++
 				}
 			}

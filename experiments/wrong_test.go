@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots"
 	"rnnbench/record"
 )
 
 // finding returns the report's finding that begins with head.
-func finding(t *testing.T, rep *experiments.Report, head string) string {
+func finding(t *testing.T, rep *study.Report, head string) string {
 	t.Helper()
 	i := slices.IndexFunc(rep.Findings, func(f string) bool { return strings.HasPrefix(f, head) })
 	if i < 0 {
@@ -28,7 +29,7 @@ func TestReportsNameWrongAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recs := recordsOf(e.Parts(experiments.Full, gpu))
+	recs := recordsOf(e.Parts(study.Full, gpu))
 	wrong := 0
 	for i := range recs {
 		if r := &recs[i]; r.Impl.Label == "persistent" && r.Point.Layers >= 72 && r.Point.Hidden < 1152 {
@@ -70,7 +71,7 @@ func TestReportsLimitWrongAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recs := recordsOf(e.Parts(experiments.Full, gpu))
+	recs := recordsOf(e.Parts(study.Full, gpu))
 	for i := range recs[:40] {
 		recs[i].Status, recs[i].Stats = record.Incorrect, nil
 	}
@@ -89,7 +90,7 @@ func TestReportsNameFailures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recs := recordsOf(e.Parts(experiments.Full, gpu))
+	recs := recordsOf(e.Parts(study.Full, gpu))
 	for i, status := range []record.Status{record.Failed, record.Timeout, record.Skipped} {
 		reason := fmt.Sprint("reason ", i)
 		recs[i].Status, recs[i].Stats, recs[i].Reason = status, nil, &reason

@@ -37,7 +37,7 @@ func TestBuiltInCellsAsFiles(t *testing.T) {
 				case errors.Is(err, schedule.ErrUnsupported) && errors.Is(wantErr, schedule.ErrUnsupported):
 				case err != nil || wantErr != nil:
 					t.Errorf("%s of %v: %v as a file, %v built in", tech.Name(), c, err, wantErr)
-				case p.FLOPs() == 0 || len(got.Nodes) != len(want.Nodes) || got.FLOPs() != want.FLOPs() || got.Traffic() != want.Traffic() || got.Memory() != want.Memory():
+				case p.FLOPs() == 0 || len(got.Nodes) != len(want.Nodes) || got.FLOPs() != want.FLOPs() || got.Traffic() != want.Traffic():
 					t.Errorf("%s of %v, %v: %d operations, %d FLOPs, %d bytes moved; built in %d, %d, %d", tech.Name(), c, pass,
 						len(got.Nodes), got.FLOPs(), got.Traffic(), len(want.Nodes), want.FLOPs(), want.Traffic())
 				}

@@ -247,6 +247,12 @@ type Verify struct {
 	Steps     int     `json:"steps"`     // compared steps of the timed run, or of the shorter run
 	OK        bool    `json:"ok"`
 
+	// States is the compared steps of the timed run where the shorter run was compared for its
+	// gradients. Shorter is the steps of a shorter run that was compared as well. 0: none, or an
+	// early record.
+	States  int `json:"states_steps"`
+	Shorter int `json:"shorter_steps"`
+
 	// Method is VerifyWhole or the like; "" in early records.
 	Method string  `json:"method"`
 	Share  float64 `json:"share"` // share of the states' values that was compared; 0: unknown

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
@@ -12,7 +12,7 @@ import (
 
 // A Recording is an experiment with its records on a CPU and on a GPU; nil: there are none.
 type Recording struct {
-	Experiment experiments.Experiment
+	Experiment study.Experiment
 	CPU, GPU   *Recorded
 }
 
@@ -88,7 +88,7 @@ func Coverage(list []Recording) *table.Table {
 }
 
 // ofPaper reports whether the experiment is from a paper.
-func ofPaper(e experiments.Experiment) bool {
+func ofPaper(e study.Experiment) bool {
 	return !strings.HasPrefix(e.Source, "rnnbench") && !strings.HasPrefix(e.Source, "DeepBench")
 }
 
@@ -146,7 +146,7 @@ func (r *Recorded) made() int {
 	return len(made)
 }
 
-func (r *Recorded) quality() experiments.Quality { return experiments.QualityOf(r.Set.Records) }
+func (r *Recorded) quality() study.Quality { return study.QualityOf(r.Set.Records) }
 
 // throttled is the share of records during which the clock was throttled; "": none.
 func (r *Recorded) throttled() string {
@@ -158,7 +158,7 @@ func (r *Recorded) throttled() string {
 }
 
 // repeat says how much the two runs differ.
-func (r *Recorded) repeat() string { return experiments.RepeatOf(r.Set.Records, r.Again).String() }
+func (r *Recorded) repeat() string { return study.RepeatOf(r.Set.Records, r.Again).String() }
 
 // NewestCommit is the commit of the record that was begun last, of those that name one; "": none does.
 func NewestCommit(list []Recording) string {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/record"
 )
 
@@ -30,7 +31,7 @@ func TestCoverage(t *testing.T) {
 			more.Point.Hidden = i
 			recs = append(recs, more)
 		}
-		return Reproduction{Set: record.Set{Manifest: m, Records: recs}, Report: &experiments.Report{Reduced: made < 3}}
+		return Reproduction{Set: record.Set{Manifest: m, Records: recs}, Report: &study.Report{Reduced: made < 3}}
 	}
 	cpu := &Recorded{Reproduction: run("cpu-x-2t", "", 3, newRecord(1)), Again: []record.Record{newRecord(1.1)}}
 	old := &Recorded{Reproduction: run("cuda-nvidia-h200", "", 3, newRecord(1))}

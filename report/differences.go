@@ -3,7 +3,7 @@ package report
 import (
 	"path/filepath"
 
-	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots/table"
 )
 
@@ -21,8 +21,8 @@ func Differences(list []Recording) *table.Table {
 			name := table.Text(x.Experiment.ID + " on " + filepath.Base(filepath.Dir(r.Set.Dir)))
 			for _, c := range r.Report.Claims {
 				switch c.Outcome {
-				case experiments.Differs:
-				case experiments.ComputedDiffers:
+				case study.Differs:
+				case study.ComputedDiffers:
 					c.Why += " (computed, not measured)"
 				default:
 					continue

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/record"
 )
 
@@ -47,7 +48,7 @@ func TestReproductionsNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := []Reproduction{{Experiment: e, Report: &experiments.Report{}, Set: set("run", recs)}}
+	list := []Reproduction{{Experiment: e, Report: &study.Report{}, Set: set("run", recs)}}
 	write := func() string {
 		var page bytes.Buffer
 		if err := WriteReproductions(&page, "all", list); err != nil {

@@ -21,6 +21,7 @@ import (
 	"unicode"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
@@ -193,7 +194,7 @@ func (b *builder) figure(to []template.HTML, f plots.Figure) ([]template.HTML, e
 }
 
 // experiment finds the experiment of a run by the run's label or by the command that made it.
-func experiment(s record.Set) (experiments.Experiment, bool) {
+func experiment(s record.Set) (study.Experiment, bool) {
 	ids := experiments.IDs()
 	words := []string{s.Manifest.Label, s.Label}
 	if argv := s.Manifest.Argv; len(argv) > 1 && argv[1] == "reproduce" {
@@ -208,7 +209,7 @@ func experiment(s record.Set) (experiments.Experiment, bool) {
 			return e, err == nil
 		}
 	}
-	return experiments.Experiment{}, false
+	return study.Experiment{}, false
 }
 
 // papers returns the experiments among the runs.

@@ -11,7 +11,7 @@ import (
 	"io"
 	"strings"
 
-	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
@@ -23,8 +23,8 @@ var reproductionsText string
 
 // A Reproduction is an experiment with the run that measured it, or the reason why there is no run.
 type Reproduction struct {
-	Experiment experiments.Experiment
-	Report     *experiments.Report // nil: there is none
+	Experiment study.Experiment
+	Report     *study.Report // nil: there is none
 	Set        record.Set
 	Link       string // from the page to the run's folder
 	Missing    string // why there is no report, or what the report lacks
@@ -36,7 +36,7 @@ func Verdicts(list []Reproduction) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "Experiment", Key: "experiment"}, {Name: "The paper found", Key: "paper"}, {Name: "Measured here", Key: "here"}, {Name: "Verdict", Key: "verdict"},
 	}}
-	var claims []experiments.Claim
+	var claims []study.Claim
 	for _, x := range list {
 		name := table.Text(x.Experiment.ID)
 		row := func(paper, here, verdict string) {
@@ -59,7 +59,7 @@ func Verdicts(list []Reproduction) *table.Table {
 			row("", "", "partly measured: "+x.Missing)
 		}
 	}
-	if words := experiments.CountClaims(claims); words != "" {
+	if words := study.CountClaims(claims); words != "" {
 		t.Notes = []string{"papers' claims, each counted once: " + words}
 	}
 	var noisy []string
@@ -90,7 +90,7 @@ func noise(recs []record.Record) string {
 // chapter is an experiment on the page.
 type chapter struct {
 	paper
-	Claims []experiments.Claim
+	Claims []study.Claim
 	Link   string
 	Note   string
 	Noise  string // how many of the records are noisy; "": none

@@ -107,6 +107,56 @@ func TestLibraryOverFewerSteps(t *testing.T) {
 	}
 }
 
+// TestEqualDepth: at a large problem with kinks, the states of every technique are compared at all steps, and
+// the gradients of every technique over the same fewer steps, whatever else is checked of some. A library whose
+// states are wrong at a late step alone is found out.
+func TestEqualDepth(t *testing.T) {
+	tuner.SetReferenceFLOPs(t, 2e6) // a stepwise check of all steps, and no whole one
+	p, parted := relu("fp16", 3), 0
+	for seed := range uint64(6) {
+		for _, late := range []bool{false, true} {
+			d := &library{Device: open(t), bits: significand[p.Precision]}
+			if late {
+				d.spoil = map[string]func([]float32){"y": func(v []float32) { v[len(v)-1] += 1 }}
+			}
+			s := once(&tuner.Sweep{Device: d})
+			s.Settings.Seed = seed
+			recs, err := sweep(t, s, context.Background(), []record.Point{p}, specs(t, "persistent", "cudnnstyle", "cudnn"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fewer := -1
+			for _, r := range recs {
+				v := r.Verify
+				if late && r.Impl.Name == "cudnn" {
+					if r.Status != record.Incorrect {
+						t.Errorf("seed %d: states that are wrong at the last step pass: %+v", seed, v)
+					}
+					continue
+				}
+				if r.Status != record.OK {
+					t.Fatalf("seed %d: %s: %s, %+v", seed, r.Impl.Label, r.Status, v)
+				}
+				states, gradients := v.Steps, v.Shorter
+				if v.Method == record.VerifyShorter {
+					states, gradients = v.States, v.Steps
+					parted++
+				}
+				if states != p.Steps || gradients == 0 || fewer >= 0 && gradients != fewer {
+					t.Errorf("seed %d: %s: states over %d steps, gradients over %d: %+v", seed, r.Impl.Label, states, gradients, v)
+				}
+				fewer = gradients
+				if part := v.Method == record.VerifyShorter; part != slices.Contains(r.Warnings, record.WarnPart) {
+					t.Errorf("seed %d: %s: %s has the warnings %v", seed, r.Impl.Label, v.Method, r.Warnings)
+				}
+			}
+		}
+	}
+	if parted == 0 {
+		t.Error("the gradients of no technique were checked over fewer steps alone")
+	}
+}
+
 // TestLibraryWithFaults plants faults beside kinks: a wrong gate away from 0, and gradients off by a hundredth.
 func TestLibraryWithFaults(t *testing.T) {
 	scaled := func(v []float32) {

@@ -171,7 +171,7 @@ func attemptReview(s *Sweep, c *candidate) error {
 			return nil
 		}
 	}
-	if v.problem.Pass != rnn.Train || !v.problem.Cell.Kinked() {
+	if !v.kinked() {
 		return nil
 	}
 	return thoroughly(func() error { return v.turnedKinks(s, c) })

@@ -15,6 +15,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/oracle"
+	"rnnbench/rnn/schedule"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
@@ -170,25 +171,43 @@ func (v *verification) run(ctx context.Context, s *Sweep, c *candidate) error {
 	if err := v.findPeer(ctx, s, c); err != nil {
 		return err
 	}
+	states := 0 // steps of this run whose states were compared
 	if v.peer != nil {
 		dev, got, err := v.compareWithPeer(c)
+		if err == nil && !dev.OK() && v.kinked() {
+			// both may be right: a kink has two right gradients, but the states are the same
+			if dev, err = v.compareStates(c); err == nil && dev.OK() {
+				states = v.problem.Steps
+			}
+		}
 		if err != nil {
 			return err
 		}
-		if dev.OK() || v.problem.Pass != rnn.Train || !v.problem.Cell.Kinked() {
+		if states == 0 {
 			v.note(c, dev, got, record.Verify{Method: record.VerifyPeer, Steps: v.problem.Steps, Share: 1, Peer: v.peer.label})
-			return nil
-		} // else both may be right: a kink has two right gradients
-	}
-	states, _ := oracle.Steps(c.Plan)
-	alone := v.alone(c.Layout)
-	if states {
-		if err := v.checkStepwise(s, c, alone); err != nil || alone || !c.record.Verify.OK {
-			return err
+			return v.alsoShorter(s, c)
 		}
 	}
-	return v.checkShorter(s, c)
+	kept, _ := oracle.Steps(c.Plan)
+	alone := v.alone(c.Layout)
+	if kept {
+		if err := v.checkStepwise(s, c, alone); err != nil || !c.record.Verify.OK {
+			return err
+		}
+		if alone {
+			return v.alsoShorter(s, c)
+		}
+		states = c.record.Verify.Steps
+	}
+	err := v.checkShorter(s, c)
+	if c.record.Verify != nil {
+		c.record.Verify.States = states
+	}
+	return err
 }
+
+// kinked reports whether two right answers may have different gradients.
+func (v *verification) kinked() bool { return v.problem.Pass == rnn.Train && v.problem.Cell.Kinked() }
 
 // checkWhole compares the whole answer of a program with the reference's for d.
 func (v *verification) checkWhole(c *candidate, prog rnn.Memory, plan *rnn.Plan, d *rnn.Data) error {
@@ -209,7 +228,6 @@ func (v *verification) checkWhole(c *candidate, prog rnn.Memory, plan *rnn.Plan,
 	how := record.Verify{Method: record.VerifyWhole, Steps: d.Problem.Steps, Share: 1, Kinks: counted(found)}
 	if d.Problem != v.problem {
 		how.Method, how.Share = record.VerifyShorter, 0
-		c.warn(record.WarnPart)
 	}
 	v.note(c, dev, got, how)
 	return err
@@ -220,6 +238,20 @@ func (v *verification) compareWithPeer(c *candidate) (oracle.Deviation, []oracle
 	dev, got, err := oracle.Check(c.Plan, c.prog, v.peer.answer)
 	dev.Tolerance *= 2 // both answers may be off
 	return dev, got, err
+}
+
+// compareStates compares the states of c's whole run with those of the peer.
+func (v *verification) compareStates(c *candidate) (dev oracle.Deviation, err error) {
+	err = thoroughly(func() error {
+		got, err := oracle.Read(c.Plan, c.prog)
+		if err != nil {
+			return err
+		}
+		dev, err = oracle.Compare(v.problem, statesOf(got), statesOf(v.peer.answer))
+		dev.Tolerance *= 2 // both answers may be off
+		return err
+	})
+	return dev, err
 }
 
 // stepwiseGarbage is the garbage, in percent of the live heap, at which a stepwise check collects it.
@@ -349,20 +381,51 @@ func mismatch(v *record.Verify) string {
 	return s
 }
 
+// alsoShorter checks c, whose timed run was found right, over fewer steps as well where other
+// techniques may be checked over these alone. So all techniques of a point are checked over the same
+// steps, whatever else is checked. A technique that cannot run so few steps is left as it is.
+func (v *verification) alsoShorter(s *Sweep, c *candidate) error {
+	was := c.record.Verify
+	if !was.OK || !v.kinked() {
+		return nil
+	}
+	if _, _, err := v.layShorter(c); err != nil {
+		return nil
+	}
+	err := v.shorter(s, c)
+	if now := c.record.Verify; err == nil && now.OK {
+		was.Shorter = now.Steps
+		c.record.Verify = was
+	}
+	return err
+}
+
 // checkShorter checks c's technique by a program of fewer steps.
 func (v *verification) checkShorter(s *Sweep, c *candidate) error {
+	c.warn(record.WarnPart)
+	return v.shorter(s, c)
+}
+
+// layShorter lays out c's technique over fewer steps.
+func (v *verification) layShorter(c *candidate) (*rnn.Plan, *schedule.Schedule, error) {
 	_, checked := sample(v.problem)
-	if v.short == nil {
-		v.short = v.data.Cut(checked)
-	}
 	knobs := c.Knobs
 	if n, ok := knobs["inputbatch"]; ok && n > checked.Steps {
 		knobs = maps.Clone(knobs)
 		knobs["inputbatch"] = 0
 	}
-	plan, sched, err := rnn.Layout(c.Technique, checked, knobs)
+	return rnn.Layout(c.Technique, checked, knobs)
+}
+
+// shorter compares the whole answer of a program of fewer steps with the reference's.
+func (v *verification) shorter(s *Sweep, c *candidate) error {
+	plan, sched, err := v.layShorter(c)
 	if err != nil {
 		return err
+	}
+	if v.short == nil {
+		_, checked := sample(v.problem)
+		v.short = v.data.Cut(checked)
 	}
 	d := c.host(s.Device)
 	prog, err := d.Compile(sched, settingsOfFewer(c.DeviceKnobs, d.Knobs(sched)))

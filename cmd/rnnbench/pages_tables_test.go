@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/plots/table"
 	"rnnbench/report"
 )
@@ -50,7 +51,7 @@ func claimsOf(t *testing.T, machine, newest string) string {
 }
 
 // recordedAt returns what a machine recorded of an experiment; nil: nothing.
-func recordedAt(t *testing.T, machine string, e experiments.Experiment) *report.Reproduction {
+func recordedAt(t *testing.T, machine string, e study.Experiment) *report.Reproduction {
 	t.Helper()
 	dir := filepath.Join("../../results", machine, e.ID)
 	if _, err := os.Stat(filepath.Join(dir, "records.jsonl")); err != nil {

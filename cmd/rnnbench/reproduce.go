@@ -15,6 +15,7 @@ import (
 
 	"rnnbench/experiments"
 	"rnnbench/experiments/session"
+	"rnnbench/experiments/study"
 	"rnnbench/internal/exit"
 	"rnnbench/plots/table"
 	"rnnbench/record"
@@ -164,9 +165,9 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 	if len(f.rivals) > 0 && e.Rivals == "" && !e.TakesRivals {
 		return exit.Misuse(fmt.Errorf("%s compares no rivals, so --rival has no effect: omit it", e.ID), "rnnbench reproduce rivals-cpu, rivals-gpu and random-layers take --rival; so does sweep")
 	}
-	size := experiments.Full
+	size := study.Full
 	if quick {
-		size = experiments.Quick
+		size = study.Quick
 	}
 	before, err := f.Prepare()
 	if err != nil {
@@ -223,7 +224,7 @@ func listExperiments(p *program, format string) error {
 
 // reproduce measures one experiment and reports on it. With before, it measures only what that
 // run lacks.
-func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, e experiments.Experiment, size experiments.Size, before *record.Manifest, of *session.Sitting) error {
+func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, e study.Experiment, size study.Size, before *record.Manifest, of *session.Sitting) error {
 	c := &f.Config
 	c.Measure.Energy = c.Measure.Energy || e.Energy
 	f.Rivals, c.Grid.Impl, c.Grid.SkipImpl = e.Rivals != "" || e.TakesRivals, nil, nil // an experiment names its own techniques
@@ -239,14 +240,14 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 	if f.Wisdom == "" { // with the user's own default file, nobody could repeat an experiment
 		b.Oracle.Read = func() (*wisdom.Book, error) { return &wisdom.Book{}, nil }
 	}
-	on := experiments.TargetOf(b.Record())
+	on := study.TargetOf(b.Record())
 	on.Seed = c.Measure.Seed
 	if why, hint := e.Declines(on); why != "" {
 		return exit.With(exit.NoDevice, errors.New(why), hint)
 	}
 	q := e.Plan(size, on)
 	if before != nil {
-		if quick := e.Plan(experiments.Quick, on); quick.Hash() == before.Plan.Hash {
+		if quick := e.Plan(study.Quick, on); quick.Hash() == before.Plan.Hash {
 			q = quick
 		}
 	}
@@ -284,7 +285,7 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 }
 
 // measureExperiment measures an experiment with techniques decided, and reports on it.
-func measureExperiment(ctx context.Context, p *program, f *sweepFlags, j *job.Job, decided plan.Plan, e experiments.Experiment, of *session.Sitting) error {
+func measureExperiment(ctx context.Context, p *program, f *sweepFlags, j *job.Job, decided plan.Plan, e study.Experiment, of *session.Sitting) error {
 	look, err := j.Bench.Forecast(ctx, decided, f.Config.Measure)
 	if err != nil {
 		return err
@@ -314,7 +315,7 @@ func measureExperiment(ctx context.Context, p *program, f *sweepFlags, j *job.Jo
 }
 
 // reportOn reports on a run's records. If too many are missing for a report, it prints a note.
-func reportOn(p *program, b *bench.Bench, e experiments.Experiment, end *job.Ending, format, dir string, show bool) error {
+func reportOn(p *program, b *bench.Bench, e study.Experiment, end *job.Ending, format, dir string, show bool) error {
 	if len(end.Records) == 0 {
 		return nil
 	}
@@ -335,7 +336,7 @@ func reportOn(p *program, b *bench.Bench, e experiments.Experiment, end *job.End
 }
 
 // compute reports on an experiment that has nothing to measure.
-func compute(p *program, f *sweepFlags, j *job.Job, e experiments.Experiment, of *session.Sitting) error {
+func compute(p *program, f *sweepFlags, j *job.Job, e study.Experiment, of *session.Sitting) error {
 	p.Note("%s (%s)", e.Title, e.Source)
 	if f.DryRun {
 		p.Note("this experiment is computed; nothing to measure")
@@ -359,7 +360,7 @@ func compute(p *program, f *sweepFlags, j *job.Job, e experiments.Experiment, of
 
 // present prints a report if show is set. It saves the report with its figures in dir; "": it
 // saves nothing.
-func present(p *program, e experiments.Experiment, r *experiments.Report, format, dir string, show bool) error {
+func present(p *program, e study.Experiment, r *study.Report, format, dir string, show bool) error {
 	if show {
 		if err := showReport(p, r, format); err != nil {
 			return err
@@ -376,7 +377,7 @@ func present(p *program, e experiments.Experiment, r *experiments.Report, format
 }
 
 // showReport prints the tables and findings of a report.
-func showReport(p *program, r *experiments.Report, format string) error {
+func showReport(p *program, r *study.Report, format string) error {
 	for i, t := range r.Tables {
 		if i > 0 && format != "json" {
 			if _, err := fmt.Fprintln(p.out); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"rnnbench/experiments"
 	"rnnbench/experiments/session"
+	"rnnbench/experiments/study"
 	"rnnbench/internal/exit"
 	"rnnbench/plots/quantity"
 	"rnnbench/record"
@@ -97,9 +98,9 @@ func reproduceEntry(ctx context.Context, p *program, cmd *cobra.Command, f sweep
 	if err != nil {
 		return err
 	}
-	size := experiments.Full
+	size := study.Full
 	if x.Session().Quick {
-		size = experiments.Quick
+		size = study.Quick
 	}
 	f.Resume = ""
 	var before *record.Manifest

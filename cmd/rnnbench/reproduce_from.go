@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/internal/exit"
 	"rnnbench/record"
 )
@@ -15,7 +16,7 @@ type recorded struct {
 }
 
 // reportFrom reports on a recorded run, and rewrites the report and figures in its folder.
-func reportFrom(p *program, e experiments.Experiment, from recorded, format string) error {
+func reportFrom(p *program, e study.Experiment, from recorded, format string) error {
 	set, err := recordedRun(p, e, from.run)
 	if err != nil {
 		return err
@@ -38,7 +39,7 @@ func reportFrom(p *program, e experiments.Experiment, from recorded, format stri
 }
 
 // recordedRun reads a run of experiment e, or one that has records of it.
-func recordedRun(p *program, e experiments.Experiment, path string) (record.Set, error) {
+func recordedRun(p *program, e study.Experiment, path string) (record.Set, error) {
 	sets, warnings, err := record.ReadAllFrom(p.in, []string{path})
 	for _, w := range warnings {
 		p.Warn("%v", w)
@@ -67,7 +68,7 @@ func deviceOf(s record.Set) (d record.Device) {
 }
 
 // repeatFinding returns a finding on how far a second run of e differs from the first.
-func repeatFinding(p *program, e experiments.Experiment, first record.Set, path string) (string, error) {
+func repeatFinding(p *program, e study.Experiment, first record.Set, path string) (string, error) {
 	second, err := recordedRun(p, e, path)
 	if err != nil {
 		return "", err
@@ -76,7 +77,7 @@ func repeatFinding(p *program, e experiments.Experiment, first record.Set, path 
 	if a != b {
 		return "", exit.Misuse(fmt.Errorf("the run in %s measured %s, but the run in %s measured %s", first.Dir, a, path, b), "--again takes a second run of the same machine")
 	}
-	r := experiments.RepeatOf(first.Records, second.Records)
+	r := study.RepeatOf(first.Records, second.Records)
 	if r.Pairs == 0 {
 		return "", exit.Misuse(fmt.Errorf("the runs in %s and %s have no point and technique in common", first.Dir, path), "--again takes a second run of rnnbench reproduce "+e.ID)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rnnbench/experiments"
+	"rnnbench/experiments/study"
 	"rnnbench/internal/exit"
 	"rnnbench/plots"
 	"rnnbench/plots/table"
@@ -22,25 +22,25 @@ import (
 )
 
 // toLearn returns an experiment that sweeps a point and trains two techniques at it.
-func toLearn() experiments.Experiment {
+func toLearn() study.Experiment {
 	p := record.Point{Cell: "gru", Pass: "train", Hidden: 9, Input: 5, OneHot: true, Output: 4, Batch: 4, Steps: 8, Layers: 1, Precision: "fp32"}
-	part := experiments.Part{Points: []record.Point{p}, Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "persistent", Label: "persistent"}}}
-	return experiments.Experiment{
+	part := study.Part{Points: []record.Point{p}, Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "persistent", Label: "persistent"}}}
+	return study.Experiment{
 		ID: "learn", Title: "Learning", Source: "none",
-		Parts: func(experiments.Size, experiments.Target) []experiments.Part { return []experiments.Part{part} },
-		Trainings: func(experiments.Size, experiments.Target) []experiments.Training {
-			return []experiments.Training{{Part: part, Plan: record.TrainingPlan{
+		Parts: func(study.Size, study.Target) []study.Part { return []study.Part{part} },
+		Trainings: func(study.Size, study.Target) []study.Training {
+			return []study.Training{{Part: part, Plan: record.TrainingPlan{
 				Data: "copy:delay=2:length=2:symbols=3", Optimizer: "sgd:lr=0.5:momentum=0.9", Iterations: 40, Every: 10, Batches: 2,
 			}}}
 		},
-		Report: func(recs []record.Record, on experiments.Target) (*experiments.Report, error) {
+		Report: func(recs []record.Record, on study.Target) (*study.Report, error) {
 			learning := slices.DeleteFunc(slices.Clone(recs), func(r record.Record) bool { return r.Training == nil })
 			if len(learning) == 0 {
 				return nil, errors.New("no training")
 			}
 			fig, err := plots.Lines(learning, plots.Spec{X: "frames", Y: "loss"})
 			t := &table.Table{Columns: []table.Column{{Name: "records", Key: "records", Right: true}}, Rows: [][]table.Cell{{table.Int(len(recs))}}}
-			return &experiments.Report{Tables: []*table.Table{t}, Figures: []experiments.Named{{Name: "learn", Figure: fig}}}, err
+			return &study.Report{Tables: []*table.Table{t}, Figures: []study.Named{{Name: "learn", Figure: fig}}}, err
 		},
 	}
 }
@@ -63,7 +63,7 @@ func reproduceLearning(ctx context.Context, t *testing.T, stderr io.Writer, args
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reproduce(ctx, p, cmd, f, toLearn(), experiments.Quick, before, nil)
+	return reproduce(ctx, p, cmd, f, toLearn(), study.Quick, before, nil)
 }
 
 // TestReproduceTrains: an experiment that trains continues after an interruption, or after its

@@ -1,0 +1,141 @@
+package yardstick
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"rnnbench/experiments/estimate"
+	"rnnbench/experiments/pick"
+	"rnnbench/experiments/show"
+	"rnnbench/experiments/study"
+	"rnnbench/plots/quantity"
+	"rnnbench/plots/table"
+	"rnnbench/record"
+	"rnnbench/tuner/grid"
+)
+
+// RivalsCPU is the experiment rivals-cpu.
+var RivalsCPU = study.Experiment{
+	ID: "rivals-cpu", Title: "One layer on a processor against rivals over cell, size and minibatch", Source: "rnnbench",
+	Rivals: study.OnCPU,
+	Parts: func(s study.Size, on study.Target) []study.Part {
+		specs := usual(on)[1:]
+		if on.GPU { // where it is declined
+			specs = specs[:2]
+		}
+		return againstRivals(s, on, specs, []int{64, 256, 512, 1024}, "bf16")
+	},
+	Report: reportRivals,
+}
+
+// RivalsGPU is the experiment rivals-gpu.
+var RivalsGPU = study.Experiment{
+	ID: "rivals-gpu", Title: "One layer on a GPU against rivals over cell, size and minibatch", Source: "rnnbench",
+	Rivals: study.OnGPU,
+	Parts: func(s study.Size, on study.Target) []study.Part {
+		return againstRivals(s, on, []grid.Spec{ours()[0], ours()[3]}, []int{256, 512, 1024, 1536}, "bf16")
+	},
+	Report: reportRivals,
+}
+
+// againstRivals returns layers in fp32 and, forward or on a GPU, in the 16-bit precision half, by
+// rnnbench's own techniques and by every rival.
+func againstRivals(s study.Size, on study.Target, own []grid.Spec, hidden []int, half string) []study.Part {
+	cells, batches, steps := []string{"rnn-tanh", "gru", "lstm"}, []int{1, 4, 16, 64}, 100
+	if s == study.Quick {
+		cells, batches, steps, hidden = cells[2:], []int{1, 16}, 20, hidden[:2]
+	}
+	specs := slices.Clone(own)
+	for _, r := range on.Rivals {
+		specs = append(specs, r.Specs()...)
+	}
+	part := study.Part{Specs: specs}
+	for _, pass := range []string{"forward", "train"} {
+		for _, precision := range []string{"fp32", half} {
+			if pass == "train" && precision != "fp32" && !on.GPU {
+				continue
+			}
+			for _, cell := range cells {
+				p := record.Point{Cell: cell, Pass: pass, Steps: steps, Layers: 1, Precision: precision}
+				part.Points = append(part.Points, study.Product(p, hidden, batches)...)
+			}
+		}
+	}
+	return []study.Part{part}
+}
+
+// reportRivals compares the fastest of rnnbench's techniques with the fastest form of each rival,
+// point by point.
+func reportRivals(recs []record.Record, on study.Target) (*study.Report, error) {
+	rep := &study.Report{}
+	var theirs []string
+	for _, r := range on.Rivals {
+		theirs = append(theirs, r.Labels()...)
+	}
+	names := slices.DeleteFunc(pick.Labels(recs), func(l string) bool { return slices.Contains(theirs, l) })
+	all := pick.Points(recs)
+	slices.SortStableFunc(all, func(a, b record.Point) int {
+		return cmp.Or(cmp.Compare(a.Pass, b.Pass), cmp.Compare(a.Precision, b.Precision), cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Hidden, b.Hidden), cmp.Compare(a.Batch, b.Batch))
+	})
+	for _, r := range on.Rivals {
+		if t, ratios := rivalTable(recs, all, names, r); len(t.Rows) > 0 {
+			rep.Tables = append(rep.Tables, t)
+			againstRival(rep, recs, on, names, r, ratios)
+		}
+	}
+	if len(rep.Tables) == 0 {
+		return nil, fmt.Errorf("experiments: no point has records of both rnnbench's techniques and a rival")
+	}
+	return rep, nil
+}
+
+// A rivalry holds rnnbench's speed-ups at the points of a pass and precision.
+type rivalry struct {
+	pass, precision string
+	ratios          estimate.Duel
+}
+
+// rivalTable returns the table of one rival, and its rivalries.
+func rivalTable(recs []record.Record, all []record.Point, names []string, r study.Rival) (*table.Table, []*rivalry) {
+	t := &table.Table{Title: fmt.Sprintf("Time of one run: the fastest of rnnbench's techniques and of %s", r.Name), Columns: []table.Column{
+		{Name: "Pass", Key: "pass"}, {Name: "Precision", Key: "precision"}, {Name: "Cell", Key: "cell"},
+		{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true},
+		{Name: "rnnbench", Key: "rnnbench_s", Right: true}, {Name: "technique", Key: "by"},
+		{Name: r.Name, Key: "rival_s", Right: true}, {Name: "form", Key: "rival_by"}, {Name: "×", Key: "ratio", Right: true},
+	}}
+	var list []*rivalry
+	for _, p := range all {
+		here := func(q record.Point) bool { return q == p }
+		own, yard := pick.Fastest(recs, names, here), pick.Fastest(recs, r.Labels(), here)
+		if own == nil || yard == nil {
+			continue
+		}
+		up := estimate.TimesAsFast(yard, own)
+		i := slices.IndexFunc(list, func(g *rivalry) bool { return g.pass == p.Pass && g.precision == p.Precision })
+		if i < 0 {
+			i, list = len(list), append(list, &rivalry{pass: p.Pass, precision: p.Precision})
+		}
+		list[i].ratios = append(list[i].ratios, up)
+		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Pass), table.Text(p.Precision), table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps),
+			table.Number(own.Seconds(), quantity.SI(own.Seconds(), "s")), table.Text(own.Impl.Label),
+			table.Number(yard.Seconds(), quantity.SI(yard.Seconds(), "s")), table.Text(yard.Impl.Label), show.Number(up.At, "%.2f")})
+	}
+	return t, list
+}
+
+// againstRival adds findings and figures about one rival.
+func againstRival(rep *study.Report, recs []record.Record, on study.Target, names []string, r study.Rival, list []*rivalry) {
+	called := r.Name
+	if i := slices.IndexFunc(recs, func(x record.Record) bool { return x.Impl.Name == r.Name && x.Rival != nil }); i >= 0 {
+		called = strings.TrimSpace(r.Name + " " + recs[i].Rival.Version)
+	}
+	for _, g := range list {
+		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: rnnbench's fastest technique is %s.", g.pass, g.precision, g.ratios.Full(called, "point")))
+		rep.Yardstick(fmt.Sprintf("%s, %s: %s", g.pass, g.precision, g.ratios.Brief(called)))
+		some := pick.Where(recs, func(p record.Point) bool { return p.Pass == g.pass && p.Precision == g.precision })
+		v := versus{long: called, short: r.Name, labels: r.Labels()}
+		rep.Add(fmt.Sprintf("%s-%s-%s", r.Name, g.pass, g.precision), ratioFigure(some, names, v, on, g.pass, g.precision), nil)
+	}
+}
