@@ -41,6 +41,9 @@ func (b *builder) save(v Ref) Ref {
 // next makes value v, just computed, the next state s.
 func (b *builder) next(s int, v Ref) Ref { return b.rename(v, Ref{Next, s}) }
 
+// inner makes value v, just computed, the one that the recurrent products of inner gates multiply.
+func (b *builder) inner(v Ref) Ref { return b.rename(v, Ref{Inner, 0}) }
+
 func (b *builder) rename(v, to Ref) Ref {
 	last := &b.p[len(b.p)-1]
 	if last.Out != v || v.Kind != Temp {

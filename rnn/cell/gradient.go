@@ -7,13 +7,22 @@ import "fmt"
 // states and the peepholes. It recomputes what can be computed from those. It writes DX of every
 // gate and, if split, DR. It writes DPrev of every state that the cell itself reads, and adds to
 // DPeep. For a Scanned cell, the gradients of peepholes are DX behind those of the gates instead.
+// The first half of a step adds to the gradients that the second half has begun. A half writes DX and
+// DR only of gates that it reads. It splits them if c.SplitGrad is set already.
 func gradient(forward Program, c *Cell) (backward Program, split bool) {
 	gates, recurrent, states := len(c.Gates), c.Recurrent, len(c.States)
 	d := differ{fixed: map[Ref]bool{}, made: map[Ref]Ref{}, adjoint: map[Ref]Ref{}, source: map[Ref]Instr{}}
 	for _, in := range forward {
 		d.source[in.Out] = in
 	}
-	d.adjoint[Ref{Next, 0}] = d.do(Add, Ref{DOut, 0}, Ref{DNext, 0})
+	if c.inner {
+		d.adjoint[Ref{Next, 0}] = Ref{DOut, 0}
+	} else {
+		d.adjoint[Ref{Next, 0}] = d.do(Add, Ref{DOut, 0}, Ref{DNext, 0})
+	}
+	for _, s := range c.carried {
+		d.adjoint[Ref{Prev, s}] = Ref{DNext, s}
+	}
 	for _, s := range c.Fixed {
 		d.fixed[Ref{Next, s}] = true
 	}
@@ -25,6 +34,7 @@ func gradient(forward Program, c *Cell) (backward Program, split bool) {
 	for i := len(forward) - 1; i >= 0; i-- {
 		d.reverse(forward[i])
 	}
+	split = c.SplitGrad
 	for g := range gates {
 		x, r := d.adjoint[Ref{X, g}], d.adjoint[Ref{R, g}]
 		if b := d.adjoint[Ref{BX, g}]; b != x {
@@ -39,13 +49,15 @@ func gradient(forward Program, c *Cell) (backward Program, split bool) {
 		split = split || r != x
 	}
 	for g := range gates {
-		d.result(Ref{DX, g}, d.adjoint[Ref{X, g}])
-		if split && g < recurrent {
-			d.result(Ref{DR, g}, d.adjoint[Ref{R, g}])
+		if a, ok := d.adjoint[Ref{X, g}]; ok {
+			d.result(Ref{DX, g}, a)
+		}
+		if a, ok := d.adjoint[Ref{R, g}]; ok && split {
+			d.result(Ref{DR, g}, a)
 		}
 	}
 	for s := range states {
-		if a, ok := d.adjoint[Ref{Prev, s}]; ok {
+		if a, ok := d.adjoint[Ref{Prev, s}]; ok && a != (Ref{DNext, s}) {
 			d.result(Ref{DPrev, s}, a)
 		}
 	}
