@@ -101,7 +101,7 @@ func calls(d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, da
 	case !dev.OK():
 		return fmt.Errorf("%v", dev)
 	}
-	if !oracle.EveryStep(got) {
+	if !oracle.EveryStep(p, got) {
 		return lastServed(p, got, served)
 	}
 	if dev, _, err = (oracle.Stepwise{Seed: 1, FLOPs: 1e9}).CheckCalls(plan, data, got); err != nil || !dev.OK() {

@@ -73,8 +73,8 @@ type Cell struct {
 	First, Second *Cell
 
 	sums    bool  // DPeep is a sum over the steps done so far; see Scanned
-	inner   bool  // the first half of a step: Next 0 is the inner value
-	carried []int // in the first half, the states whose gradients the second half begins
+	whole   int   // in the first half, the number of states of the whole
+	carried []int // in the first half, the states whose gradients the second half has begun
 
 	// SplitGrad reports that the two products of a gate have gradients of their own (DX and DR), as
 	// where a gate multiplies a recurrent product. Otherwise the gradients of the recurrent

@@ -15,20 +15,24 @@ func gradient(forward Program, c *Cell) (backward Program, split bool) {
 	for _, in := range forward {
 		d.source[in.Out] = in
 	}
-	if c.inner {
-		d.adjoint[Ref{Next, 0}] = Ref{DOut, 0}
-	} else {
-		d.adjoint[Ref{Next, 0}] = d.do(Add, Ref{DOut, 0}, Ref{DNext, 0})
-	}
-	for _, s := range c.carried {
-		d.adjoint[Ref{Prev, s}] = Ref{DNext, s}
-	}
 	for _, s := range c.Fixed {
 		d.fixed[Ref{Next, s}] = true
 	}
-	for s := 1; s < states; s++ {
-		if next := (Ref{Next, s}); !d.fixed[next] {
-			d.adjoint[next] = Ref{DNext, s}
+	if c.whole > 0 {
+		d.adjoint[Ref{Next, 0}] = Ref{DOut, 0}
+		for _, s := range c.carried {
+			of := Ref{Prev, s}
+			if s >= c.whole {
+				of.Kind = Next
+			}
+			d.adjoint[of] = Ref{DNext, s}
+		}
+	} else {
+		d.adjoint[Ref{Next, 0}] = d.do(Add, Ref{DOut, 0}, Ref{DNext, 0})
+		for s := 1; s < states; s++ {
+			if next := (Ref{Next, s}); !d.fixed[next] {
+				d.adjoint[next] = Ref{DNext, s}
+			}
 		}
 	}
 	for i := len(forward) - 1; i >= 0; i-- {

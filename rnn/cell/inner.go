@@ -48,9 +48,8 @@ func (c *Cell) BackwardParts() (first, second Program) {
 
 // Uses reports whether c's programs read or write r.
 func (c *Cell) Uses(r Ref) bool {
-	return slices.ContainsFunc(slices.Concat(c.Forward, c.Backward), func(in Instr) bool {
-		return in.Out == r || slices.Contains(in.Args(), r)
-	})
+	uses := func(in Instr) bool { return in.Out == r || slices.Contains(in.Args(), r) }
+	return slices.ContainsFunc(c.Forward, uses) || slices.ContainsFunc(c.Backward, uses)
 }
 
 // renamed returns p with other names of its values.
@@ -180,12 +179,12 @@ func completeInner(c *Cell, p Program) {
 		return h
 	}
 	c.First, c.Second = half("before", c.Recurrent-c.Inner, d.own), half("after", c.Recurrent, d.saved-d.own-d.passed)
-	c.First.inner = true
+	c.First.whole = n
 	first, second := d.first.renamed(pass(Next)), d.second.renamed(pass(Prev))
 	for {
 		c.Second.derive(second)
 		c.First.carried = nil
-		for s := range n {
+		for s := range c.Second.States {
 			if c.Second.DirectPrev(s) {
 				c.First.carried = append(c.First.carried, s)
 			}
