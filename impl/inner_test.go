@@ -37,6 +37,27 @@ func TestInnerDeclines(t *testing.T) {
 	}
 }
 
+// TestInnerCounts: the products of a step and its gradient are as many operations as the problem asks
+// for, whether a gate's product waits for another or not.
+func TestInnerCounts(t *testing.T) {
+	for _, c := range cell.Innermost() {
+		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+			p := rnn.Problem{Cell: c, Pass: pass, Input: 3, Hidden: 4, Layers: 2, Batch: 2, Steps: 5, Output: 3}
+			for _, name := range []string{"naive", "cudnnstyle", "scc"} {
+				_, s, err := rnn.Layout(impl.Lookup(name), p, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, k := range s.Summarize().Kinds {
+					if k.Name == "gemm" && k.FLOPs != p.FLOPs() {
+						t.Errorf("%s: %v: products take %d operations, want %d", name, p, k.FLOPs, p.FLOPs())
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestEmulatedInner runs cells with inner gates on the emulated CUDA device.
 func TestEmulatedInner(t *testing.T) {
 	d := emulated(t)
@@ -46,6 +67,8 @@ func TestEmulatedInner(t *testing.T) {
 			p := rnn.Problem{Cell: cell.Innermost()[(i+j)%2], Pass: rnn.Train, Input: 5, Hidden: 17, Layers: 2, Batch: 3, Steps: 4, Output: 3, Precision: precision}
 			ps = append(ps, p)
 		}
+		ps = append(ps, ps[0])
+		ps[2].Pass = rnn.Forward
 		t.Run(name, func(t *testing.T) { impltest.Run(t, d, impl.Lookup(name), ps) })
 	}
 }

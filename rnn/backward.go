@@ -153,7 +153,7 @@ func (b *LayerBack) recurrentWeights(d schedule.View, t, n int, accumulate, grou
 		in := through
 		switch {
 		case k.Inner:
-			in = b.plan.InnerValue(b.layer, t, n)
+			in = b.plan.Layer[b.layer].Inner.Value(t, n)
 		case in.Empty():
 			through = b.Through(t, n)
 			in = through

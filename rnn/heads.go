@@ -42,32 +42,29 @@ type Block struct {
 // Blocks returns gate g's blocks of R, one a head, in order.
 func (p Problem) Blocks(g int) []Block {
 	if p.Heads <= 1 {
-		return p.blockOf(g, 1)
+		return blockOf(p, g, 1)
 	}
 	list, u := make([]Block, p.Heads), p.HeadUnits()
 	for k := range list {
-		list[k] = Block{First: g*p.Hidden + k*u, Rows: u, From: k * u, Units: u, Inner: g >= p.outerGates()}
+		list[k] = Block{First: g*p.Hidden + k*u, Rows: u, From: k * u, Units: u, Inner: g >= p.Cell.Outer()}
 	}
 	return list
 }
 
 // blockOf returns the block of n gates from g without heads; none if n is 0.
-func (p Problem) blockOf(g, n int) []Block {
+func blockOf(p Problem, g, n int) []Block {
 	if n == 0 {
 		return nil
 	}
-	return []Block{{First: g * p.Hidden, Rows: n * p.Hidden, Units: Emits(p), Inner: g >= p.outerGates()}}
+	return []Block{{First: g * p.Hidden, Rows: n * p.Hidden, Units: Emits(p), Inner: g >= p.Cell.Outer()}}
 }
-
-// outerGates is the number of gates, the first ones, whose recurrent product multiplies a state.
-func (p Problem) outerGates() int { return p.Cell.Recurrent - p.Cell.Inner }
 
 // AllBlocks returns the blocks of all gates that have a recurrent product, gate after gate. If
 // grouped, and without heads, they are one block, and inner gates another.
 func (p Problem) AllBlocks(grouped bool) []Block {
 	if grouped && p.Heads <= 1 {
-		outer := p.outerGates()
-		return append(p.blockOf(0, outer), p.blockOf(outer, p.Cell.Inner)...)
+		outer := p.Cell.Outer()
+		return append(blockOf(p, 0, outer), blockOf(p, outer, p.Cell.Inner)...)
 	}
 	var list []Block
 	for g := range p.Cell.Recurrent {

@@ -3,18 +3,23 @@ package rnn
 import (
 	"slices"
 
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
 
 // An Inner holds what passes between the two halves of a step, in a layer of a cell with inner gates:
-// see cell.Cell.Inner.
+// see cell.Cell.Inner. A nil Inner is that of a layer whose steps have no halves.
 type Inner struct {
-	Value *schedule.Matrix // F·B × H where training, else B × H
-	Grad  *schedule.Matrix // B × H: the gradient of the value of one step, where training
+	value *schedule.Matrix // F·B × H where training, else B × H
+	grad  *schedule.Matrix // B × H: the gradient of the value of one step, where training
 
 	// What the first half passes to the second, B × passed·H. Where training, that is in Layer.Saved,
 	// and this is its gradient.
 	passed *schedule.Matrix
+
+	cell    *cell.Cell
+	hidden  int
+	batches Batches
 }
 
 // newInner makes the matrices of a layer, which has so many rows of steps; nil: no inner gates.
@@ -22,108 +27,99 @@ func newInner(p *Plan, name func(string) string, rows int) *Inner {
 	if p.Cell.Inner == 0 {
 		return nil
 	}
-	n, passed := &Inner{}, "passed"
+	n := &Inner{cell: p.Cell, hidden: p.Hidden, batches: p.Batches}
+	passed := "passed"
 	if p.Pass == Train {
-		n.Value, n.Grad, passed = p.Matrix(name("inner"), rows, p.Hidden), p.Matrix(name("dinner"), p.Batch, p.Hidden), "dpassed"
+		n.value, n.grad, passed = p.Matrix(name("inner"), rows, p.Hidden), p.Matrix(name("dinner"), p.Batch, p.Hidden), "dpassed"
 	} else {
-		n.Value = p.Matrix(name("inner"), p.Batch, p.Hidden)
+		n.value = p.Matrix(name("inner"), p.Batch, p.Hidden)
 	}
 	n.passed = matrixIf(p, p.Cell.Passed() > 0, name(passed), p.Batch, p.Cell.Passed()*p.Hidden)
 	return n
 }
 
-// InnerValue views the value that the inner gates of layer l multiply at steps [t, t+n). Of several
-// steps it is there only where training.
-func (p *Matrices) InnerValue(l, t, n int) schedule.View {
-	if p.Pass == Train {
-		return p.Rows(p.Layer[l].Inner.Value, t, n)
+// Value views what the inner gates multiply at steps [t, t+k). Of several steps it is there only where
+// training.
+func (n *Inner) Value(t, k int) schedule.View {
+	if n.grad != nil {
+		return n.value.Band(n.batches.Before(t), n.batches.Rows(t, k))
 	}
-	return p.Batches.Last(p.Layer[l].Inner.Value.All(), t)
+	return n.batches.Last(n.value.All(), t)
 }
 
-// InnerGrad views the gradient of that value at step t.
-func (p *Matrices) InnerGrad(l, t int) schedule.View {
-	return p.Batches.Last(p.Layer[l].Inner.Grad.All(), t)
-}
+// Grad views the gradient of that value at step t.
+func (n *Inner) Grad(t int) schedule.View { return n.batches.Last(n.grad.All(), t) }
 
-// vectors narrows v to n of its vectors.
-func (p *Matrices) vectors(v schedule.View, from, n int) schedule.View {
-	if n == 0 || v.Empty() {
+// vectors narrows v to k of its vectors.
+func (n *Inner) vectors(v schedule.View, from, k int) schedule.View {
+	if k == 0 || v.Empty() {
 		return schedule.View{}
 	}
-	return v.Columns(from*p.Hidden, n*p.Hidden)
+	return v.Columns(from*n.hidden, k*n.hidden)
 }
 
-// each views the vectors of v one by one, behind so many empty views.
-func (p *Matrices) each(v schedule.View, behind int) []schedule.View {
-	views := make([]schedule.View, behind, behind+p.Cell.Passed())
-	for i := range p.Cell.Passed() {
-		views = append(views, p.vectors(v, i, 1))
+// each views the passed vectors in v one by one, behind so many empty views.
+func (n *Inner) each(v schedule.View, behind int) []schedule.View {
+	views := make([]schedule.View, behind, behind+n.cell.Passed())
+	for i := range n.cell.Passed() {
+		views = append(views, n.vectors(v, i, 1))
 	}
 	return views
 }
 
-// savedBy divides the saved values of a step: those of the first half, those that it passes, and
-// those of the second half.
-func (p *Matrices) savedBy(saved schedule.View) (first, passed, second schedule.View) {
-	c := p.Cell
-	n, m := c.First.Saved, c.Passed()
-	return p.vectors(saved, 0, n), p.vectors(saved, n, m), p.vectors(saved, n+m, c.Second.Saved)
+// divide divides the saved values of a step: those of the first half, those that it passes, and those
+// of the second half.
+func (n *Inner) divide(saved schedule.View) (first, passed, second schedule.View) {
+	own, k := n.cell.First.Saved, n.cell.Passed()
+	return n.vectors(saved, 0, own), n.vectors(saved, own, k), n.vectors(saved, own+k, n.cell.Second.Saved)
 }
 
-// Halves divides step t of layer l into operations that run one after the other. Of a cell with inner
-// gates there are two, with the recurrent products of these gates in between, and else one.
-func (p *Matrices) Halves(step schedule.Cell, l, t int) []schedule.Cell {
-	c := p.Cell
-	if c.Inner == 0 {
+// Halves divides a step into operations that run one after the other. Of a cell with inner gates there
+// are two, with the recurrent products of these gates in between, and else one.
+func (n *Inner) Halves(step schedule.Cell, t int) []schedule.Cell {
+	if n == nil {
 		return []schedule.Cell{step}
 	}
-	states, n := len(c.States), c.First.Recurrent
-	first, second := step, step
-	first.Cell, second.Cell = c.First, c.Second
-	var passed schedule.View
+	first, second, passed := step, step, schedule.View{}
+	first.Cell, second.Cell = n.cell.First, n.cell.Second
 	if step.Train {
-		first.Saved, passed, second.Saved = p.savedBy(step.Saved)
-	} else if m := p.Layer[l].Inner.passed; m != nil {
-		passed = p.Batches.Last(m.All(), t)
+		first.Saved, passed, second.Saved = n.divide(step.Saved)
+	} else if n.passed != nil {
+		passed = n.batches.Last(n.passed.All(), t)
 	}
-	first.R, first.BR = p.vectors(step.R, 0, n), p.vectors(step.BR, 0, n)
-	first.Prev = append(slices.Clone(step.Prev), make([]schedule.View, c.Passed())...)
-	first.Next = p.each(passed, states)
-	first.Next[0] = p.InnerValue(l, t, 1)
-	second.Prev = append(slices.Clone(step.Prev), p.each(passed, 0)...)
-	second.Next = append(slices.Clone(step.Next), make([]schedule.View, c.Passed())...)
+	first.R, first.BR = n.vectors(step.R, 0, n.cell.Outer()), n.vectors(step.BR, 0, n.cell.Outer())
+	none := make([]schedule.View, n.cell.Passed())
+	first.Prev, second.Prev = slices.Concat(step.Prev, none), slices.Concat(step.Prev, n.each(passed, 0))
+	first.Next, second.Next = n.each(passed, len(step.Next)), slices.Concat(step.Next, none)
+	first.Next[0] = n.Value(t, 1)
 	return []schedule.Cell{first, second}
 }
 
 // HalvesBack does the same with the gradient of the step. The second half comes first. The products
-// in between form InnerGrad.
-func (p *Matrices) HalvesBack(step schedule.CellBackward, l, t int) []schedule.CellBackward {
-	c := p.Cell
-	if c.Inner == 0 {
+// in between form Grad.
+func (n *Inner) HalvesBack(step schedule.CellBackward, t int) []schedule.CellBackward {
+	if n == nil {
 		return []schedule.CellBackward{step}
 	}
-	states, none := len(c.States), make([]schedule.View, c.Passed())
-	first, second := step, step
-	first.Cell, second.Cell = c.First, c.Second
-	var passed, grads schedule.View
-	first.Saved, passed, second.Saved = p.savedBy(step.Saved)
-	if m := p.Layer[l].Inner.passed; m != nil {
-		grads = p.Batches.Last(m.All(), t)
+	first, second, passed, grads := step, step, schedule.View{}, schedule.View{}
+	first.Cell, second.Cell = n.cell.First, n.cell.Second
+	first.Saved, passed, second.Saved = n.divide(step.Saved)
+	if n.passed != nil {
+		grads = n.batches.Last(n.passed.All(), t)
 	}
-	first.DR = p.vectors(step.DR, 0, c.First.Recurrent)
-	first.DOut = p.InnerGrad(l, t)
-	first.Prev, second.Prev = append(slices.Clone(step.Prev), none...), append(slices.Clone(step.Prev), p.each(passed, 0)...)
-	first.Next, second.Next = p.each(passed, states), append(slices.Clone(step.Next), none...)
-	first.Next[0] = p.InnerValue(l, t, 1)
-	first.DNext, second.DNext = p.each(grads, states), append(slices.Clone(step.DNext), none...)
-	first.DPrev, second.DPrev = make([]schedule.View, states+c.Passed()), p.each(grads, states)
-	for s := range states {
-		if c.First.DirectPrev(s) {
-			first.DNext[s], first.DPrev[s] = step.DPrev[s], step.DPrev[s]
+	first.DR, first.DOut = n.vectors(step.DR, 0, n.cell.Outer()), n.Grad(t)
+	states, none := len(step.Next), make([]schedule.View, n.cell.Passed())
+	first.Prev, second.Prev = slices.Concat(step.Prev, none), slices.Concat(step.Prev, n.each(passed, 0))
+	first.Next, second.Next = n.each(passed, states), slices.Concat(step.Next, none)
+	first.Next[0] = n.Value(t, 1)
+	first.DNext, second.DNext = n.each(grads, states), slices.Concat(step.DNext, none)
+	first.DPrev, second.DPrev = slices.Concat(make([]schedule.View, states), none), n.each(grads, states)
+	for s, carry := range step.DPrev {
+		if n.cell.First.DirectPrev(s) {
+			first.DNext[s], first.DPrev[s] = carry, carry
 		}
-		if c.Second.DirectPrev(s) {
-			second.DPrev[s] = step.DPrev[s]
+		if n.cell.Second.DirectPrev(s) {
+			second.DPrev[s] = carry
 		}
 	}
 	return []schedule.CellBackward{second, first}

@@ -26,9 +26,9 @@ func (n *network) backward(depth, fromEnd int) {
 	if y.anew != nil {
 		y.anew.Back(&step, stream, l, t)
 	}
-	for i, half := range n.HalvesBack(step, l, t) {
+	for i, half := range n.Layer[l].Inner.HalvesBack(step, t) {
 		if i > 0 {
-			n.productBack(stream, dr, y.ib, n.InnerGrad(l, t), false)
+			n.productBack(stream, dr, y.ib, n.Layer[l].Inner.Grad(t), false)
 		}
 		if n.fused {
 			n.Do(stream, half)

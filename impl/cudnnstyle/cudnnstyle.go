@@ -194,9 +194,9 @@ func (n *network) forward(l, t int) {
 	if y.rec != nil {
 		n.product(n.recurrentStream(l), through, y.r, rec, false)
 	}
-	for i, half := range n.Halves(step, l, t) {
+	for i, half := range n.Layer[l].Inner.Halves(step, t) {
 		if i > 0 {
-			n.product(n.recurrentStream(l), n.InnerValue(l, t, 1), y.i, rec, false)
+			n.product(n.recurrentStream(l), n.Layer[l].Inner.Value(t, 1), y.i, rec, false)
 		}
 		if n.fused {
 			n.Do(n.recurrentStream(l), half)

@@ -76,7 +76,6 @@ func Problems() []rnn.Problem {
 	ps = append(ps, Headed(rnn.BF16)...)
 	ps = append(ps, Ragged(rnn.FP32)...)
 	ps = append(ps, Inner(rnn.FP32)...)
-	ps = append(ps, Inner(rnn.BF16)...)
 	// fp16 and bf16: some of the same problems, with every cell in both.
 	n := len(ps)
 	for i, c := range cell.All() {

@@ -120,13 +120,13 @@ func (n *network) forward(l, t int) {
 				n.do(schedule.Gemm{A: tap.In, B: n.band(tap.W, g), TransB: true, C: n.gate(x, g), Accumulate: k > 0})
 			}
 		}
-		if g < n.recurrent-n.Cell.Inner {
+		if g < n.Cell.Outer() {
 			n.recur(l, g, prev, r)
 		}
 	}
-	for i, half := range n.Halves(step, l, t) {
-		for g := n.recurrent - n.Cell.Inner; i > 0 && g < n.recurrent; g++ {
-			n.recur(l, g, n.InnerValue(l, t, 1), r)
+	for i, half := range y.Inner.Halves(step, t) {
+		for g := n.Cell.Outer(); i > 0 && g < n.recurrent; g++ {
+			n.recur(l, g, y.Inner.Value(t, 1), r)
 		}
 		for _, m := range half.Maps(n.rows(n.temp, t)) {
 			n.do(m)
@@ -224,11 +224,11 @@ func (n *network) stepBack(l, t int, above, below *schedule.Matrix) {
 		n.anew.Back(&step, 0, l, t)
 		prev = step.Prev[n.Cell.Through]
 	}
-	outer := n.recurrent - n.Cell.Inner
-	for i, half := range n.HalvesBack(step, l, t) {
+	outer := n.Cell.Outer()
+	for i, half := range y.Inner.HalvesBack(step, t) {
 		for g := outer; i > 0 && g < n.recurrent; g++ {
 			for _, b := range n.Blocks(g) {
-				n.recurBack(l, b, dr, n.InnerGrad(l, t), g > outer)
+				n.recurBack(l, b, dr, y.Inner.Grad(t), g > outer)
 			}
 		}
 		for _, m := range half.Maps(n.rows(n.temp, t)) {
@@ -241,7 +241,7 @@ func (n *network) stepBack(l, t int, above, below *schedule.Matrix) {
 			for _, b := range n.Blocks(g) {
 				in := prev
 				if b.Inner {
-					in = n.InnerValue(l, t, 1)
+					in = y.Inner.Value(t, 1)
 				} else {
 					n.recurBack(l, b, dr, carry, g > 0 || written)
 				}

@@ -18,6 +18,9 @@ import (
 // In programs of the whole, passed values are saved ones. They follow those that the first half
 // saves for itself.
 
+// Outer is the number of gates, the first ones, whose recurrent product multiplies the state Through.
+func (c *Cell) Outer() int { return c.Recurrent - c.Inner }
+
 // Passed is the number of values that the first half of c passes to the second.
 func (c *Cell) Passed() int {
 	if c.First == nil {
@@ -137,7 +140,7 @@ func (d division) check(c *Cell) {
 	for _, r := range reads {
 		switch r.Kind {
 		case R, BR:
-			if r.Index >= c.Recurrent-c.Inner {
+			if r.Index >= c.Outer() {
 				panic(fmt.Sprintf("cell: the inner value of %s depends on its own product", c.Name))
 			}
 			fallthrough
@@ -178,7 +181,7 @@ func completeInner(c *Cell, p Program) {
 		}
 		return h
 	}
-	c.First, c.Second = half("before", c.Recurrent-c.Inner, d.own), half("after", c.Recurrent, d.saved-d.own-d.passed)
+	c.First, c.Second = half("before", c.Outer(), d.own), half("after", c.Recurrent, d.saved-d.own-d.passed)
 	c.First.whole = n
 	first, second := d.first.renamed(pass(Next)), d.second.renamed(pass(Prev))
 	for {

@@ -294,7 +294,7 @@ func (b *cellBuilder) leaf(k int, r cell.Ref) error {
 	case cell.X:
 		b.connect(b.below, k, Full, 0, b.slot("weight_ih", r.Index))
 	case cell.R:
-		if r.Index >= b.cell.Recurrent-b.cell.Inner {
+		if r.Index >= b.cell.Outer() {
 			from, err := b.layerOf(b.inner)
 			b.connect(from, k, Full, 0, b.slot("weight_hh", r.Index))
 			return err

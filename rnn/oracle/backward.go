@@ -92,7 +92,7 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 	}
 	y.dBX = r.sum(y.dPre, gh)
 	if rh > 0 {
-		y.dR, y.dBR = blocksOf(p, r.recurrentWeights(y)), r.sum(y.dRec, rh)
+		y.dR, y.dBR = blocksOf(p, gradientOfR(r, y)), r.sum(y.dRec, rh)
 	}
 	if j := y.projection; j != nil {
 		j.dW = r.outer(j.d[y.after*j.width:][:r.rows*j.width], y.later(0, h), j.width, h)
@@ -141,7 +141,7 @@ func lanesBack(r *reference, y *refLayer, dout []float64) {
 func stepsBack(r *reference, y *refLayer, dout []float64) {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
 	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
-	outer := rh - p.Cell.Inner*h
+	outer := p.Cell.Outer() * h
 	first, second := p.Cell.BackwardParts()
 	back := func(t int, program cell.Program) {
 		r.units(func(j, from, to int) { newEvaluator(r, y, dout).backward(program, t, j, from, to) })
@@ -157,7 +157,7 @@ func stepsBack(r *reference, y *refLayer, dout []float64) {
 		back(t, first)
 		if second != nil {
 			clear(y.dInner)
-			r.recurBack(y, t, y.dInner, outer, rh)
+			recurBack(r, y, t, y.dInner, outer, rh)
 			back(t, second)
 		}
 		if y.carryBack(t, rh) {
@@ -171,7 +171,7 @@ func stepsBack(r *reference, y *refLayer, dout []float64) {
 				}
 			}
 		}
-		r.recurBack(y, t, through, 0, outer)
+		recurBack(r, y, t, through, 0, outer)
 		y.cutCarry(t, h)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 // recur computes columns [from, to) of the recurrent products of step t, those of some gates. in has
 // what these gates multiply.
-func (r *reference) recur(y *refLayer, t int, in []float64, from, to int) {
+func recur(r *reference, y *refLayer, t int, in []float64, from, to int) {
 	b, n, units := r.Distinct, to-from, rnn.Emits(r.p)
 	rh := r.p.Cell.Recurrent * r.p.Hidden
 	rec := y.rec[t*b*rh : (t+1)*b*rh]
@@ -24,17 +24,17 @@ func (r *reference) recur(y *refLayer, t int, in []float64, from, to int) {
 
 // recurBack adds to d, with a row for each sequence, the gradient of what columns [from, to) of the
 // recurrent products of step t multiply.
-func (r *reference) recurBack(y *refLayer, t int, d []float64, from, to int) {
+func recurBack(r *reference, y *refLayer, t int, d []float64, from, to int) {
 	b, h := r.Distinct, r.p.Hidden
 	rh := r.p.Cell.Recurrent * h
 	r.lossy.mul(d, columns(y.dRec[t*b*rh:(t+1)*b*rh], rh, from, to-from), y.weightR[from*h:], b, to-from, h)
 }
 
-// recurrentWeights is the gradient of R, recurrent gates·H × units.
-func (r *reference) recurrentWeights(y *refLayer) []float64 {
+// gradientOfR is the gradient of R, recurrent gates·H × units.
+func gradientOfR(r *reference, y *refLayer) []float64 {
 	p, h := r.p, r.p.Hidden
 	rh := p.Cell.Recurrent * h
-	outer := rh - p.Cell.Inner*h
+	outer := p.Cell.Outer() * h
 	d := r.outer(columns(y.dRec, rh, 0, outer), y.through(p, 0, r.rows), outer, rnn.Emits(p))
 	if outer < rh {
 		d = append(d, r.outer(columns(y.dRec, rh, outer, rh-outer), y.inner, rh-outer, h)...)

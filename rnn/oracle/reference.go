@@ -144,7 +144,7 @@ func (r *reference) forward() {
 func (r *reference) layer(i int, in []float64) refLayer {
 	p, b, h, l := r.p, r.Distinct, r.p.Hidden, i/r.p.Ways()
 	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
-	outer := rh - p.Cell.Inner*h
+	outer := p.Cell.Outer() * h
 	name := func(s string) string { return p.Named(s, i) }
 	y := refLayer{way: wayOf(r, i), lossy: r.lossy, weightX: r.Get(name("weight_ih")), biasX: r.Get(name("bias_ih"))}
 	if rh > 0 {
@@ -191,12 +191,12 @@ func (r *reference) layer(i int, in []float64) refLayer {
 	}
 	for k := first; k < p.Frames(); k++ {
 		t := y.step(k)
-		r.recur(&y, t, y.through(p, t*b, (t+1)*b), 0, outer)
+		recur(r, &y, t, y.through(p, t*b, (t+1)*b), 0, outer)
 		if outer < rh {
 			inner := y.inner[t*b*h : (t+1)*b*h]
 			r.units(func(j, from, to int) { newEvaluator(r, &y, nil).innerValues(t, j, from, to) })
 			r.lossy.store(inner)
-			r.recur(&y, t, inner, outer, rh)
+			recur(r, &y, t, inner, outer, rh)
 		}
 		r.units(func(j, from, to int) { newEvaluator(r, &y, nil).forward(t, j, from, to) })
 		y.project(t)
