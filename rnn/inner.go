@@ -114,12 +114,13 @@ func (n *Inner) HalvesBack(step schedule.CellBackward, t int) []schedule.CellBac
 	first.Next[0] = n.Value(t, 1)
 	first.DNext, second.DNext = n.each(grads, states), slices.Concat(step.DNext, none)
 	first.DPrev, second.DPrev = slices.Concat(make([]schedule.View, states), none), n.each(grads, states)
-	for s, carry := range step.DPrev {
-		if n.cell.First.DirectPrev(s) {
-			first.DNext[s], first.DPrev[s] = carry, carry
+	copy(second.DPrev, step.DPrev)
+	for s := range second.DPrev {
+		if s < states && n.cell.First.DirectPrev(s) {
+			first.DNext[s], first.DPrev[s] = step.DPrev[s], step.DPrev[s]
 		}
-		if n.cell.Second.DirectPrev(s) {
-			second.DPrev[s] = carry
+		if !n.cell.Second.DirectPrev(s) {
+			second.DPrev[s] = schedule.View{}
 		}
 	}
 	return []schedule.CellBackward{second, first}

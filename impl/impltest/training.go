@@ -35,7 +35,7 @@ const (
 // precision: each cell, each precision of the device, each optimiser.
 func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 	all := optimizers()
-	for i, c := range slices.Concat(cell.All(), cell.Innermost()) {
+	for i, c := range slices.Concat(cell.All(), cell.Inners()) {
 		for j, name := range rnn.Precisions() {
 			if !slices.Contains(d.Info().Precision, name) {
 				continue

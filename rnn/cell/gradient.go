@@ -76,7 +76,29 @@ func gradient(forward Program, c *Cell) (backward Program, split bool) {
 			d.result(Ref{DX, gates + k}, a)
 		}
 	}
-	return d.p, split
+	return d.p.sharing(), split
+}
+
+// sharing makes backward program p right where DNext and DPrev of a state are one vector: a DNext that
+// is read after its DPrev is written is copied first.
+func (p Program) sharing() Program {
+	temps, written, early := p.Temps(), map[Ref]bool{}, map[Ref]Ref{}
+	var copies Program
+	for _, in := range p {
+		for _, a := range in.Args() {
+			if early[a] == (Ref{}) && a.Kind == DNext && written[Ref{DPrev, a.Index}] {
+				early[a] = Ref{Temp, temps + len(copies)}
+				copies = append(copies, Instr{Op: Copy, Out: early[a], A: a})
+			}
+		}
+		written[in.Out] = true
+	}
+	return append(copies, p.renamed(func(r Ref) Ref {
+		if to, ok := early[r]; ok {
+			return to
+		}
+		return r
+	})...)
 }
 
 type differ struct {

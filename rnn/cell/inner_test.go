@@ -3,41 +3,9 @@ package cell
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 )
-
-// tangled is a cell that no paper has. Its inner value needs a new state, and the rest of the step
-// needs the inner value. Two gates have it multiplied, one gate multiplies a recurrent product, and
-// both halves read a peephole.
-func tangled() *Cell {
-	return define(Cell{
-		Name: "tangled", Gates: []string{"i", "a", "b", "x"}, Recurrent: 3, Inner: 2, States: []string{"h", "c"}, Peeps: []string{"p"},
-		Value: func(x, r, p, prev []float64) float64 {
-			i := sigmoid(x[0] + r[0])
-			return (i*prev[1] + p[0]*prev[0]) * prev[0]
-		},
-		Equations: func(x, r, p, prev, next []float64) {
-			i := sigmoid(x[0] + r[0])
-			c := i*prev[1] + p[0]*prev[0]
-			a := tanh(x[1] + i*r[1])
-			next[1] = c
-			next[0] = a*c*prev[0] + p[0]*sigmoid(x[2]+r[2])*tanh(x[3]) + prev[1]
-		},
-	}, func(b *builder) {
-		i := b.save(b.do(Sigmoid, b.gate(0)))
-		c := b.next(1, b.add(b.mul(i, Ref{Prev, 1}), b.mul(Ref{Peep, 0}, Ref{Prev, 0})))
-		v := b.inner(b.mul(c, Ref{Prev, 0}))
-		r := b.save(b.recurrent(1))
-		a := b.save(b.do(Tanh, b.add(b.input(1), b.mul(i, r))))
-		g := b.save(b.do(Sigmoid, b.gate(2)))
-		x := b.save(b.do(Tanh, b.input(3)))
-		b.next(0, b.add(b.add(b.mul(a, v), b.mul(Ref{Peep, 0}, b.mul(g, x))), Ref{Prev, 1}))
-	})
-}
-
-func innerCells() []*Cell { return append(slices.Clone(Innermost()), tangled()) }
 
 // A network of one unit, whose inner gates have these weights.
 func weight(c *Cell, g int) float64 { return 0.7 - 0.4*float64(g-c.Recurrent+c.Inner) }
@@ -70,7 +38,7 @@ func innerEquations(c *Cell, u unit) []float64 {
 }
 
 func TestInnerProgramsFollowEquations(t *testing.T) {
-	for _, c := range innerCells() {
+	for _, c := range Inners() {
 		for seed := range uint64(50) {
 			u := random(c, rand.New(rand.NewPCG(seed, 1)))
 			want := innerEquations(c, u)
@@ -90,7 +58,7 @@ func TestInnerProgramsFollowEquations(t *testing.T) {
 // with central differences of the equations.
 func TestInnerBackwardIsTheGradient(t *testing.T) {
 	const step = 1e-6
-	for _, c := range innerCells() {
+	for _, c := range Inners() {
 		for seed := range uint64(50) {
 			u := random(c, rand.New(rand.NewPCG(seed, 2)))
 			loss := func() float64 {
@@ -145,7 +113,7 @@ func TestInnerBackwardIsTheGradient(t *testing.T) {
 
 // TestHalves runs the two halves as devices do, and compares all they write with the whole.
 func TestHalves(t *testing.T) {
-	for _, c := range innerCells() {
+	for _, c := range Inners() {
 		u := random(c, rand.New(rand.NewPCG(1, 3)))
 		innerEquations(c, u)
 		runInner(c, c.Forward, u)
@@ -191,8 +159,8 @@ func TestHalves(t *testing.T) {
 
 // TestFewArePassed: a value that is used once only stays in one half.
 func TestFewArePassed(t *testing.T) {
-	for i, want := range []int{0, 1, 3} {
-		if c := innerCells()[i]; c.Passed() != want {
+	for i, want := range []int{0, 1, 3, 0} {
+		if c := Inners()[i]; c.Passed() != want {
 			t.Errorf("%v passes %d values, want %d", c, c.Passed(), want)
 		}
 	}

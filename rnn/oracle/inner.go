@@ -35,7 +35,10 @@ func gradientOfR(r *reference, y *refLayer) []float64 {
 	p, h := r.p, r.p.Hidden
 	rh := p.Cell.Recurrent * h
 	outer := p.Cell.Outer() * h
-	d := r.outer(columns(y.dRec, rh, 0, outer), y.through(p, 0, r.rows), outer, rnn.Emits(p))
+	var d []float64
+	if outer > 0 {
+		d = r.outer(columns(y.dRec, rh, 0, outer), y.through(p, 0, r.rows), outer, rnn.Emits(p))
+	}
 	if outer < rh {
 		d = append(d, r.outer(columns(y.dRec, rh, outer, rh-outer), y.inner, rh-outer, h)...)
 	}
