@@ -60,7 +60,7 @@ func tangled() *Cell {
 			c := i*prev[1] + p[0]*prev[0]
 			a := tanh(x[1] + i*r[1])
 			next[1] = c
-			next[0] = a*c*prev[0] + p[0]*sigmoid(x[2]+r[2])*tanh(x[3]) + prev[1]
+			next[0] = tanh(a*c*prev[0] + p[0]*sigmoid(x[2]+r[2])*tanh(x[3]) + prev[1])
 		},
 	}, func(b *builder) {
 		i := b.save(b.do(Sigmoid, b.gate(0)))
@@ -70,7 +70,7 @@ func tangled() *Cell {
 		a := b.save(b.do(Tanh, b.add(b.input(1), b.mul(i, r))))
 		g := b.save(b.do(Sigmoid, b.gate(2)))
 		x := b.save(b.do(Tanh, b.input(3)))
-		b.next(0, b.add(b.add(b.mul(a, v), b.mul(Ref{Peep, 0}, b.mul(g, x))), Ref{Prev, 1}))
+		b.next(0, b.do(Tanh, b.add(b.add(b.mul(a, v), b.mul(Ref{Peep, 0}, b.mul(g, x))), Ref{Prev, 1})))
 	})
 }
 
