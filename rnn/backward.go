@@ -118,7 +118,7 @@ func (b *LayerBack) Weights(t, n int, grouped bool) {
 		}
 	}
 	if !dr.Empty() {
-		p.outerRecurrent(b.recurrent, dr, b.Through(t, n), g.R.All(), more, grouped)
+		b.recurrentWeights(dr, t, n, more, grouped)
 	}
 	if j := p.Layer[b.layer].Projection; j != nil {
 		p.Do(b.recurrent, j.Weights(t, n, more))
@@ -145,10 +145,20 @@ func (p *Plan) outer(stream int, d, in, out schedule.View, accumulate, grouped b
 	}
 }
 
-// outerRecurrent is outer for R.
-func (p *Plan) outerRecurrent(stream int, d, in, out schedule.View, accumulate, grouped bool) {
-	for _, b := range p.AllBlocks(grouped) {
-		p.Do(stream, schedule.Gemm{A: b.Of(d), TransA: true, B: b.State(in), C: b.Weights(out), Accumulate: accumulate})
+// recurrentWeights adds steps [t, t+n) to the gradient of R, or begins it. d is the gradient of the
+// recurrent products.
+func (b *LayerBack) recurrentWeights(d schedule.View, t, n int, accumulate, grouped bool) {
+	var through schedule.View
+	for _, k := range b.plan.AllBlocks(grouped) {
+		in := through
+		switch {
+		case k.Inner:
+			in = b.plan.Layer[b.layer].Inner.Value(t, n)
+		case in.Empty():
+			through = b.Through(t, n)
+			in = through
+		}
+		b.plan.Do(b.recurrent, schedule.Gemm{A: k.Of(d), TransA: true, B: k.State(in), C: k.Weights(b.plan.Layer[b.layer].Grad.R.All()), Accumulate: accumulate})
 	}
 }
 

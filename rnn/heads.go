@@ -34,29 +34,37 @@ func (p Problem) declineHeads() error {
 // A Block is a part of R that one product multiplies by a state: the rows of one gate for one head
 // or, without heads, of one gate or of all gates.
 type Block struct {
-	First, Rows int // its rows in R, which are columns of the products
-	From, Units int // columns of the state that it multiplies
+	First, Rows int  // its rows in R, which are columns of the products
+	From, Units int  // columns of the state that it multiplies
+	Inner       bool // it multiplies the inner value in place of a state: see cell.Cell.Inner
 }
 
 // Blocks returns gate g's blocks of R, one a head, in order.
 func (p Problem) Blocks(g int) []Block {
-	list := make([]Block, max(1, p.Heads))
 	if p.Heads <= 1 {
-		list[0] = Block{First: g * p.Hidden, Rows: p.Hidden, Units: Emits(p)}
-		return list
+		return blockOf(p, g, 1)
 	}
-	u := p.HeadUnits()
+	list, u := make([]Block, p.Heads), p.HeadUnits()
 	for k := range list {
-		list[k] = Block{First: g*p.Hidden + k*u, Rows: u, From: k * u, Units: u}
+		list[k] = Block{First: g*p.Hidden + k*u, Rows: u, From: k * u, Units: u, Inner: g >= p.Cell.Outer()}
 	}
 	return list
 }
 
+// blockOf returns the block of n gates from g without heads; none if n is 0.
+func blockOf(p Problem, g, n int) []Block {
+	if n == 0 {
+		return nil
+	}
+	return []Block{{First: g * p.Hidden, Rows: n * p.Hidden, Units: Emits(p), Inner: g >= p.Cell.Outer()}}
+}
+
 // AllBlocks returns the blocks of all gates that have a recurrent product, gate after gate. If
-// grouped, and without heads, they are one block.
+// grouped, and without heads, they are one block, and inner gates another.
 func (p Problem) AllBlocks(grouped bool) []Block {
 	if grouped && p.Heads <= 1 {
-		return []Block{{Rows: p.Cell.Recurrent * p.Hidden, Units: Emits(p)}}
+		outer := p.Cell.Outer()
+		return append(blockOf(p, 0, outer), blockOf(p, outer, p.Cell.Inner)...)
 	}
 	var list []Block
 	for g := range p.Cell.Recurrent {

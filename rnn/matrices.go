@@ -54,6 +54,7 @@ type Layer struct {
 	Ends *Ends // of a layer that is run in a Whole
 
 	Projection *Projection // nil: the output is State[0]
+	Inner      *Inner      // nil: the cell has no inner gates
 
 	Saved *schedule.Matrix // F·B × saved·H; nil: nothing
 	Grad  LayerGrad

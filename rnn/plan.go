@@ -251,7 +251,7 @@ func newLayer(plan *Plan, i, rows int) Layer {
 		}
 		layer.State = append(layer.State, newState(plan, name(s), rows))
 	}
-	layer.Projection = newProjection(plan, name, layer.State[0])
+	layer.Projection, layer.Inner = newProjection(plan, name, layer.State[0]), newInner(plan, name, rows)
 	if !train {
 		return layer
 	}

@@ -57,6 +57,8 @@ func whyUnprojected(c *cell.Cell) string {
 	switch {
 	case c.Recurrent == 0:
 		return fmt.Sprintf("%v has no recurrent product, and only recurrent products of outputs have a projection here", c)
+	case c.Inner > 0:
+		return fmt.Sprintf("%v has recurrent products of a value of its units, and only products of outputs have a projection here", c)
 	case c.Through != 0:
 		return fmt.Sprintf("the recurrent product of %v reads a state that is not its output, and only products of outputs have a projection here", c)
 	}

@@ -148,7 +148,7 @@ func (v *verification) serve(ctx context.Context, c *candidate) error {
 	dev, err := oracle.CompareCalls(v.short, got, v.answers.of(v.short, false))
 	how := record.Verify{Method: record.VerifyWhole, Steps: of.checked.Steps, Share: 1}
 	if err == nil && of.checked.Steps < v.problem.Sequence().Steps {
-		if how.Method, how.Share = record.VerifyShorter, 0; oracle.EveryStep(got) {
+		if how.Method, how.Share = record.VerifyShorter, 0; oracle.EveryStep(c.Plan.Problem, got) {
 			var steps oracle.Deviation
 			var covered oracle.Covered
 			steps, covered, err = oracle.Stepwise{Seed: v.seed, FLOPs: referenceFLOPs}.CheckCalls(c.Plan, all, got)

@@ -26,10 +26,15 @@ func (n *network) backward(depth, fromEnd int) {
 	if y.anew != nil {
 		y.anew.Back(&step, stream, l, t)
 	}
-	if n.fused {
-		n.Do(stream, step)
-	} else {
-		for _, m := range step.Maps(n.Batches.Last(y.temp.All(), t)) {
+	for i, half := range n.Layer[l].Inner.HalvesBack(step, t) {
+		if i > 0 {
+			n.productBack(stream, dr, y.ib, n.Layer[l].Inner.Grad(t), false)
+		}
+		if n.fused {
+			n.Do(stream, half)
+			continue
+		}
+		for _, m := range half.Maps(n.Batches.Last(y.temp.All(), t)) {
 			n.Do(stream, m)
 		}
 	}

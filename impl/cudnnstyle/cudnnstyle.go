@@ -194,10 +194,15 @@ func (n *network) forward(l, t int) {
 	if y.rec != nil {
 		n.product(n.recurrentStream(l), through, y.r, rec, false)
 	}
-	if n.fused {
-		n.Do(n.recurrentStream(l), step)
-	} else {
-		for _, m := range step.Maps(n.Batches.Last(y.temp.All(), t)) {
+	for i, half := range n.Layer[l].Inner.Halves(step, t) {
+		if i > 0 {
+			n.product(n.recurrentStream(l), n.Layer[l].Inner.Value(t, 1), y.i, rec, false)
+		}
+		if n.fused {
+			n.Do(n.recurrentStream(l), half)
+			continue
+		}
+		for _, m := range half.Maps(n.Batches.Last(y.temp.All(), t)) {
 			n.Do(n.recurrentStream(l), m)
 		}
 	}

@@ -13,13 +13,14 @@ type layer struct {
 	// operand for each step of the cell's window.
 	w, wb []operand
 	r, rb operand
+	i, ib operand // rows of R that belong to inner gates; nil without any
 	p, pb operand // of the projection; nil without one
 
 	x    *schedule.Matrix // input products of a few blocks, block·B × G·H each
 	ring int              // steps in x
 	rec  *schedule.Matrix // B × recurrent gates·H; nil where there are none
 	temp *schedule.Matrix // values between point-wise operations; nil if fused
-	anew *rnn.Restart     // begins sequences anew; nil if fused or without resets
+	anew *rnn.Restart     // begins sequences anew; nil if fused, unless a step has halves, or without resets
 
 	back *rnn.LayerBack // nil unless training
 }
@@ -51,7 +52,7 @@ func (n *network) layout(l int) layer {
 	y := n.Plan.Layer[l]
 	gh, rh := len(n.Cell.Gates)*n.Hidden, n.Cell.Recurrent*n.Hidden
 	name := func(s string) string { return fmt.Sprintf("%s%d", s, l) }
-	out := layer{w: n.inputs(l, true), r: n.recurrent(rnn.Maybe(y.R), true), ring: min(blocks*n.block, n.Steps)}
+	out := layer{w: n.inputs(l, true), r: n.recurrent(rnn.Maybe(y.R), true, false), i: n.recurrent(rnn.Maybe(y.R), true, true), ring: min(blocks*n.block, n.Steps)}
 	if rh > 0 {
 		out.rec = n.Matrix(name("h·R"), n.Batch, rh)
 	}
@@ -62,6 +63,8 @@ func (n *network) layout(l int) layer {
 			temps = max(n.Cell.Forward.Temps(), n.Cell.Backward.Temps())
 		}
 		out.temp = n.Matrix(name("temp"), n.Batch, temps*n.Hidden)
+	}
+	if !n.fused || n.Cell.Inner > 0 {
 		out.anew = rnn.NewRestart(n.Plan, fmt.Sprintf(" of layer %d", l))
 	}
 	if j := y.Projection; j != nil {
@@ -73,7 +76,7 @@ func (n *network) layout(l int) layer {
 	if j := y.Projection; j != nil {
 		out.pb = operand{{weights: j.W.All()}}
 	}
-	out.wb, out.rb = n.inputs(l, false), n.recurrent(rnn.Maybe(y.R), false)
+	out.wb, out.rb, out.ib = n.inputs(l, false), n.recurrent(rnn.Maybe(y.R), false, false), n.recurrent(rnn.Maybe(y.R), false, true)
 	out.back = n.Back(l, n.inputStream(l), n.recurrentStream(l))
 	return out
 }
@@ -112,14 +115,17 @@ func (n *network) operand(w schedule.View, forward bool) operand {
 	return o
 }
 
-// recurrent returns the operand of the recurrent products; nil if r is empty.
-func (n *network) recurrent(r schedule.View, forward bool) operand {
+// recurrent returns the operand of the recurrent products, those of inner gates or the others; nil if
+// there are none.
+func (n *network) recurrent(r schedule.View, forward, inner bool) operand {
 	if r.Empty() {
 		return nil
 	}
 	var o operand
 	for _, b := range n.AllBlocks(n.grouped) {
-		o = append(o, part{weights: b.Weights(r), block: &b, forward: forward})
+		if b.Inner == inner {
+			o = append(o, part{weights: b.Weights(r), block: &b, forward: forward})
+		}
 	}
 	return o
 }
@@ -134,9 +140,9 @@ func (n *network) pack(when int) {
 		y := &n.layers[l]
 		in, rec := n.inputStream(l), n.recurrentStream(l)
 		n.packAll(in, when, y.w...)
-		n.packAll(rec, when, y.r, y.p)
+		n.packAll(rec, when, y.r, y.i, y.p)
 		n.packAll(in, when, y.wb...)
-		n.packAll(rec, when, y.rb, y.pb)
+		n.packAll(rec, when, y.rb, y.ib, y.pb)
 	}
 }
 

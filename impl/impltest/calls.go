@@ -18,7 +18,7 @@ import (
 // or several steps a call, dense, one-hot and embedded inputs, with and without an output layer.
 func CallProblems(p rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
-	for i, c := range cell.All() {
+	for i, c := range slices.Concat(cell.All(), cell.Inners()) {
 		ps = append(ps,
 			rnn.Problem{Cell: c, Input: 3, Hidden: 17, Layers: 2, Batch: 3, Steps: 1, Calls: 9, Precision: p},
 			rnn.Problem{Cell: c, Input: 7, Hidden: 6, Layers: 1, Batch: 1, Steps: 3, Calls: 4, Output: 5, OneHot: true, Precision: p},
@@ -101,7 +101,7 @@ func calls(d device.Device, tech rnn.Technique, p rnn.Problem, k knob.Params, da
 	case !dev.OK():
 		return fmt.Errorf("%v", dev)
 	}
-	if !oracle.EveryStep(got) {
+	if !oracle.EveryStep(p, got) {
 		return lastServed(p, got, served)
 	}
 	if dev, _, err = (oracle.Stepwise{Seed: 1, FLOPs: 1e9}).CheckCalls(plan, data, got); err != nil || !dev.OK() {

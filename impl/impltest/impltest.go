@@ -75,6 +75,7 @@ func Problems() []rnn.Problem {
 	ps = append(ps, Headed(rnn.FP32)...)
 	ps = append(ps, Headed(rnn.BF16)...)
 	ps = append(ps, Ragged(rnn.FP32)...)
+	ps = append(ps, Inner(rnn.FP32)...)
 	// fp16 and bf16: some of the same problems, with every cell in both.
 	n := len(ps)
 	for i, c := range cell.All() {
@@ -161,6 +162,33 @@ func Headed(precision rnn.Precision) []rnn.Problem {
 	return ps
 }
 
+// Inner returns problems in precision p for the cells of cell.Inners, with all that layers of them
+// may have; with -short half of them.
+func Inner(precision rnn.Precision) []rnn.Problem {
+	var ps []rnn.Problem
+	for _, c := range cell.Inners() {
+		plain := rnn.Problem{Cell: c, Input: 7, Hidden: 17, Layers: 2, Batch: 3, Steps: 5, Precision: precision}
+		one := rnn.Problem{Cell: c, Input: 3, Hidden: 5, Layers: 1, Batch: 1, Steps: 4, Output: 4, OneHot: true, Precision: precision}
+		embedded := plain
+		embedded.Symbols, embedded.Embedding, embedded.Output, embedded.Groups, embedded.Weighted = 5, 4, 6, 2, true
+		headed, both, ragged, reset, history := plain, plain, plain, plain, one
+		headed.Hidden, headed.Heads = 15, 3
+		both.Direction, both.Hidden = rnn.BothWays, 9
+		ragged.Lengths = "1+3+5"
+		reset.Resets = 30
+		history.Batch, history.History = 2, 3
+		for i, p := range []rnn.Problem{plain, headed, ragged, history, one, embedded, both, reset} {
+			if p.History == 0 && (i%2 == 0 || !testing.Short()) {
+				ps = append(ps, p)
+			}
+			if p.Pass = rnn.Train; i%2 == int(precision)%2 || !testing.Short() {
+				ps = append(ps, p)
+			}
+		}
+	}
+	return ps
+}
+
 // Projected returns problems in precision p with a projection, for every cell that can have one, in
 // every direction and with lengths; with -short a few.
 func Projected(precision rnn.Precision) []rnn.Problem {
@@ -213,8 +241,8 @@ func Few(p rnn.Precision) []rnn.Problem {
 	return ps
 }
 
-// ProblemsOn returns Problems and, for each other precision of device d than fp32, Few, Directed and
-// Ragged.
+// ProblemsOn returns Problems and, for each other precision of device d than fp32, Few, Directed,
+// Ragged and Inner.
 func ProblemsOn(d device.Device) []rnn.Problem {
 	problems := Problems()
 	for i, name := range rnn.Precisions() {
@@ -222,6 +250,7 @@ func ProblemsOn(d device.Device) []rnn.Problem {
 			problems = append(problems, Few(p)...)
 			problems = append(problems, Directed(p)...)
 			problems = append(problems, Ragged(p)...)
+			problems = append(problems, Inner(p)...)
 		}
 	}
 	return problems

@@ -35,7 +35,8 @@ const (
 // precision: each cell, each precision of the device, each optimiser.
 func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 	all := optimizers()
-	for i, c := range cell.All() {
+	published := cell.Inners()[:2] // R of the others changes by little more than its own rounding
+	for i, c := range slices.Concat(cell.All(), published) {
 		for j, name := range rnn.Precisions() {
 			if !slices.Contains(d.Info().Precision, name) {
 				continue

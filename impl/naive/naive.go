@@ -120,18 +120,33 @@ func (n *network) forward(l, t int) {
 				n.do(schedule.Gemm{A: tap.In, B: n.band(tap.W, g), TransB: true, C: n.gate(x, g), Accumulate: k > 0})
 			}
 		}
-		if g < n.recurrent {
-			for _, b := range n.Blocks(g) {
-				n.do(schedule.Gemm{A: b.State(prev), B: b.Weights(y.R.All()), TransB: true, C: b.Of(r)})
-			}
+		if g < n.Cell.Outer() {
+			n.recur(l, g, prev, r)
 		}
 	}
-	for _, m := range step.Maps(n.rows(n.temp, t)) {
-		n.do(m)
+	for i, half := range y.Inner.Halves(step, t) {
+		for g := n.Cell.Outer(); i > 0 && g < n.recurrent; g++ {
+			n.recur(l, g, y.Inner.Value(t, 1), r)
+		}
+		for _, m := range half.Maps(n.rows(n.temp, t)) {
+			n.do(m)
+		}
 	}
 	if j := y.Projection; j != nil {
 		n.do(j.Out(t, 1))
 	}
+}
+
+// recur computes the recurrent product of gate g in layer l, which multiplies state.
+func (n *network) recur(l, g int, state, r schedule.View) {
+	for _, b := range n.Blocks(g) {
+		n.do(schedule.Gemm{A: b.State(state), B: b.Weights(n.Layer[l].R.All()), TransB: true, C: b.Of(r)})
+	}
+}
+
+// recurBack computes the gradient of what block b of R in layer l multiplies, or adds to it.
+func (n *network) recurBack(l int, b rnn.Block, dr, state schedule.View, add bool) {
+	n.do(schedule.Gemm{A: b.Of(dr), B: b.Weights(n.Layer[l].R.All()), C: b.State(state), Accumulate: add})
 }
 
 // head runs the output layer at step t.
@@ -209,15 +224,28 @@ func (n *network) stepBack(l, t int, above, below *schedule.Matrix) {
 		n.anew.Back(&step, 0, l, t)
 		prev = step.Prev[n.Cell.Through]
 	}
-	for _, m := range step.Maps(n.rows(n.temp, t)) {
-		n.do(m)
+	outer := n.Cell.Outer()
+	for i, half := range y.Inner.HalvesBack(step, t) {
+		for g := outer; i > 0 && g < n.recurrent; g++ {
+			for _, b := range n.Blocks(g) {
+				n.recurBack(l, b, dr, y.Inner.Grad(t), g > outer)
+			}
+		}
+		for _, m := range half.Maps(n.rows(n.temp, t)) {
+			n.do(m)
+		}
 	}
 	carry, written := n.CarryInto(l, t)
 	for g := range n.gates {
 		if g < n.recurrent {
 			for _, b := range n.Blocks(g) {
-				n.do(schedule.Gemm{A: b.Of(dr), B: b.Weights(y.R.All()), C: b.State(carry), Accumulate: g > 0 || written})
-				n.do(schedule.Gemm{A: b.Of(dr), TransA: true, B: b.State(prev), C: b.Weights(y.Grad.R.All()), Accumulate: more})
+				in := prev
+				if b.Inner {
+					in = y.Inner.Value(t, 1)
+				} else {
+					n.recurBack(l, b, dr, carry, g > 0 || written)
+				}
+				n.do(schedule.Gemm{A: b.Of(dr), TransA: true, B: b.State(in), C: b.Weights(y.Grad.R.All()), Accumulate: more})
 			}
 		}
 		n.inputBack(l, t, g, dx, taps, below)

@@ -113,6 +113,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Cell.Recurrent == 0 {
 		return fmt.Errorf("%w: %v has no recurrent product, so it has no weights to keep on chip", schedule.ErrCell, p.Cell)
 	}
+	if p.Cell.Inner > 0 {
+		return fmt.Errorf("%w: %v has recurrent products that wait for others of the same step, and a persistent layer has one product a step", schedule.ErrCell, p.Cell)
+	}
 	if err := declineFolded(p.Problem); err != nil {
 		return err
 	}

@@ -75,6 +75,8 @@ func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	c := p.Cell
 	switch {
+	case c.Inner > 0:
+		return fmt.Errorf("%w: %v is not a linear recurrence: a recurrent product multiplies a value that depends on another one", schedule.ErrCell, c)
 	case c.Recurrent > 0 && c.Surrogate == nil:
 		return fmt.Errorf("%w: %v is not a linear recurrence: the recurrent product multiplies a state that depends on the product itself", schedule.ErrCell, c)
 	case c.Recurrence == nil && c.Scanned == nil:

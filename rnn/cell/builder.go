@@ -28,6 +28,9 @@ func (b *builder) gate(g int) Ref      { return b.add(b.input(g), b.recurrent(g)
 // next makes value v, just computed, the next state s.
 func (b *builder) next(s int, v Ref) Ref { return b.rename(v, Ref{Next, s}) }
 
+// inner makes value v, just computed, the one that the recurrent products of inner gates multiply.
+func (b *builder) inner(v Ref) Ref { return b.rename(v, Ref{Inner, 0}) }
+
 func (b *builder) rename(v, to Ref) Ref {
 	last := &b.p[len(b.p)-1]
 	if last.Out != v || v.Kind != Temp {
@@ -35,4 +38,15 @@ func (b *builder) rename(v, to Ref) Ref {
 	}
 	last.Out = to
 	return to
+}
+
+// inference is p without values kept for a backward pass.
+func (p Program) inference() Program {
+	temps := p.Temps()
+	return p.renamed(func(r Ref) Ref {
+		if r.Kind == Saved {
+			return Ref{Temp, temps + r.Index}
+		}
+		return r
+	})
 }

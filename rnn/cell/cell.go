@@ -30,6 +30,10 @@ type Cell struct {
 	Recurrent int
 	// Through is the state that the recurrent product multiplies.
 	Through int
+	// Inner is the number of inner gates, the last ones of the Recurrent. Their recurrent product
+	// multiplies a value that the step computes, in place of a state: R·(r∘h). It is one value for all
+	// of them. The forward program writes it to Ref{Inner, 0} before it reads R of these gates.
+	Inner int
 	// States names the vectors carried from step to step. State 0 is the output.
 	States []string
 	// Positive lists states that others are divided by. They begin above 0.
@@ -44,6 +48,8 @@ type Cell struct {
 	// input and the recurrent pre-activations with their biases; peep holds
 	// the peephole weights and prev and next the states.
 	Equations func(x, r, peep, prev, next []float64)
+	// Value is the equation of the inner value. Of r, it must not read inner gates, which depend on it.
+	Value func(x, r, peep, prev []float64) float64
 
 	Inference Program // the forward pass, keeping nothing
 	Forward   Program // the forward pass for training
@@ -64,7 +70,13 @@ type Cell struct {
 	// Equations.
 	Surrogate, Core *Cell
 
-	sums bool // DPeep is a sum over the steps done so far; see Scanned
+	// First and Second are the halves of a step with inner gates, else nil: see inner.go. They have
+	// programs and no Equations.
+	First, Second *Cell
+
+	sums    bool  // DPeep is a sum over the steps done so far; see Scanned
+	whole   int   // in the first half, the number of states of the whole
+	carried []int // in the first half, the states whose gradients the second half has begun
 
 	// SplitGrad reports that the two products of a gate have gradients of their own (DX and DR), as
 	// where a gate multiplies a recurrent product. Otherwise the gradients of the recurrent
@@ -106,7 +118,7 @@ func (c *Cell) Start(s int, x float64) float64 {
 // reads state 0 at the next step, and the other states carry on.
 func (c *Cell) Projects() bool {
 	reads := slices.ContainsFunc(c.Forward, func(in Instr) bool { return slices.Contains(in.Args(), Ref{Prev, 0}) })
-	return c.Recurrent > 0 && c.Through == 0 && len(c.States) > 1 && !reads && !c.RecallsState(0) && !c.DirectPrev(0)
+	return c.Recurrent > 0 && c.Inner == 0 && c.Through == 0 && len(c.States) > 1 && !reads && !c.RecallsState(0) && !c.DirectPrev(0)
 }
 
 // Kinked reports whether c's gradient jumps somewhere, so that two answers that
@@ -169,6 +181,9 @@ func Every() []*Cell {
 		if c.Scanned != nil {
 			every = append(every, c.Scanned)
 		}
+		if c.First != nil {
+			every = append(every, c.First, c.Second)
+		}
 	}
 	return every
 }
@@ -183,17 +198,26 @@ func complete(c Cell, forward func(b *builder)) *Cell {
 	var b builder
 	forward(&b)
 	c.Window = max(1, c.Window)
-	c.Inference = b.p.compact()
 	p, kept := keep(b.p, &c)
-	c.Forward, c.Saved = p.compact(), kept
-	backward, splitGrad := gradient(p, &c)
-	c.Backward, c.SplitGrad = backward.compact(), splitGrad
+	if c.Inner > 0 {
+		completeInner(&c, p)
+		return &c
+	}
+	c.Saved = kept
+	c.derive(p)
 	c.Recurrence = recurrence(&c)
 	c.Surrogate, c.Core = split(&c, b.p)
 	if c.sums {
 		c.Scanned = scanned(&c, b.p)
 	}
 	return &c
+}
+
+// derive sets the programs of c, given its forward program.
+func (c *Cell) derive(p Program) {
+	c.Forward, c.Inference = p.compact(), p.inference().compact()
+	backward, splitGrad := gradient(p, c)
+	c.Backward, c.SplitGrad = backward.compact(), splitGrad
 }
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

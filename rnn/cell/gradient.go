@@ -10,10 +10,13 @@ import (
 // states and the peepholes. It recomputes what can be computed from those. It writes DX of every
 // gate and, if split, DR. It writes DPrev of every state that the cell itself reads, and adds to
 // DPeep. For a Scanned cell, the gradients of peepholes are DX behind those of the gates instead.
+// The first half of a step adds to the gradients that the second half has begun. A half writes DX and
+// DR only of gates that it reads. It splits them if c.SplitGrad is set already.
 func gradient(forward Program, c *Cell) (backward Program, split bool) {
 	gates, recurrent, states := len(c.Gates), c.Recurrent, len(c.States)
 	d := differ{}
 	d.differentiate(forward, c)
+	split = c.SplitGrad
 	for g := range gates {
 		x, r := d.adjoint[Ref{X, g}], d.adjoint[Ref{R, g}]
 		if b := d.adjoint[Ref{BX, g}]; b != x {
@@ -28,13 +31,15 @@ func gradient(forward Program, c *Cell) (backward Program, split bool) {
 		split = split || r != x
 	}
 	for g := range gates {
-		d.result(Ref{DX, g}, d.adjoint[Ref{X, g}])
-		if split && g < recurrent {
-			d.result(Ref{DR, g}, d.adjoint[Ref{R, g}])
+		if a, ok := d.adjoint[Ref{X, g}]; ok {
+			d.result(Ref{DX, g}, a)
+		}
+		if a, ok := d.adjoint[Ref{R, g}]; ok && split {
+			d.result(Ref{DR, g}, a)
 		}
 	}
 	for s := range states {
-		if a, ok := d.adjoint[Ref{Prev, s}]; ok {
+		if a, ok := d.adjoint[Ref{Prev, s}]; ok && a != (Ref{DNext, s}) {
 			d.result(Ref{DPrev, s}, a)
 		}
 	}
@@ -49,7 +54,29 @@ func gradient(forward Program, c *Cell) (backward Program, split bool) {
 			d.result(Ref{DX, gates + k}, a)
 		}
 	}
-	return d.p, split
+	return d.p.sharing(), split
+}
+
+// sharing makes backward program p right where DNext and DPrev of a state are one vector: a DNext that
+// is read after its DPrev is written is copied first.
+func (p Program) sharing() Program {
+	temps, written, early := p.Temps(), map[Ref]bool{}, map[Ref]Ref{}
+	var copies Program
+	for _, in := range p {
+		for _, a := range in.Args() {
+			if early[a] == (Ref{}) && a.Kind == DNext && written[Ref{DPrev, a.Index}] {
+				early[a] = Ref{Temp, temps + len(copies)}
+				copies = append(copies, Instr{Op: Copy, Out: early[a], A: a})
+			}
+		}
+		written[in.Out] = true
+	}
+	return append(copies, p.renamed(func(r Ref) Ref {
+		if to, ok := early[r]; ok {
+			return to
+		}
+		return r
+	})...)
 }
 
 // differentiate goes through the forward program from its end and adds up the gradient of each value.
@@ -58,14 +85,28 @@ func (d *differ) differentiate(forward Program, c *Cell) {
 	for _, in := range forward {
 		d.source[in.Out] = in
 	}
-	d.adjoint[Ref{Next, 0}] = d.do(Add, Ref{DOut, 0}, Ref{DNext, 0})
 	for _, s := range c.Fixed {
 		d.fixed[Ref{Next, s}] = true
 	}
-	for s := 1; s < len(c.States); s++ {
-		if next := (Ref{Next, s}); !d.fixed[next] {
-			d.adjoint[next] = Ref{DNext, s}
+	if c.whole > 0 {
+		d.adjoint[Ref{Next, 0}] = Ref{DOut, 0}
+		for _, s := range c.carried {
+			of := Ref{Prev, s}
+			if s >= c.whole {
+				of.Kind = Next
+			}
+			d.adjoint[of] = Ref{DNext, s}
 		}
+	} else {
+		d.adjoint[Ref{Next, 0}] = d.do(Add, Ref{DOut, 0}, Ref{DNext, 0})
+		for s := 1; s < len(c.States); s++ {
+			if next := (Ref{Next, s}); !d.fixed[next] {
+				d.adjoint[next] = Ref{DNext, s}
+			}
+		}
+	}
+	if c.Inner > 0 { // the product gives it a gradient
+		d.adjoint[Ref{Inner, 0}] = Ref{DInner, 0}
 	}
 	for _, in := range slices.Backward(forward) {
 		d.reverse(in)
@@ -92,7 +133,7 @@ func (d *differ) do(op Op, args ...Ref) Ref {
 // value is a vector that holds v of the forward pass.
 func (d *differ) value(v Ref) Ref {
 	switch v.Kind {
-	case Saved, Next, Prev, Peep:
+	case Saved, Next, Prev, Peep, Inner:
 		return v
 	case Temp:
 		if d.needed != nil {

@@ -21,7 +21,12 @@ func keep(p Program, c *Cell) (Program, int) {
 			kept++
 		}
 	}
-	return p.rename(names), kept
+	return p.renamed(func(r Ref) Ref {
+		if to, ok := names[r]; ok {
+			return to
+		}
+		return r
+	}), kept
 }
 
 // separate finds the latest minimum set of temporaries of p through which every way from a product to a
@@ -79,17 +84,4 @@ func separate(p Program, needed map[Ref]bool) map[Ref]bool {
 		chosen[v] = next[begin] < 0 && next[begin+1] >= 0
 	}
 	return chosen
-}
-
-// rename returns p with other names for some values.
-func (p Program) rename(names map[Ref]Ref) Program {
-	out := slices.Clone(p)
-	for i := range out {
-		for _, r := range []*Ref{&out[i].Out, &out[i].A, &out[i].B} {
-			if to, ok := names[*r]; ok {
-				*r = to
-			}
-		}
-	}
-	return out
 }

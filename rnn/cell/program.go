@@ -91,28 +91,31 @@ type Kind uint8
 // The roles. Each is indexed by gate, state, peephole or number; a vector holds
 // one value per hidden unit.
 const (
-	X      Kind = iota // input pre-activation of a gate, W·x without bias
-	R                  // recurrent pre-activation of a gate, R·h without bias
-	BX                 // input bias of a gate, the same for every sequence
-	BR                 // recurrent bias of a gate, the same for every sequence
-	Peep               // a peephole's weights, the same for every sequence
-	Prev               // a state before the step
-	Next               // a state after the step
-	Saved              // a value kept by the forward pass for the backward pass
-	Temp               // a value that lives within the cell
-	DOut               // gradient of state 0 from above: the next layer or the loss
-	DNext              // gradient of a state from the step that follows
-	DX                 // gradient of an input pre-activation
-	DR                 // gradient of a recurrent pre-activation
-	DPrev              // gradient of a state before the step, the recurrent product's part excepted
-	DPeep              // gradient of a peephole's weights, summed over the steps done so far
-	Factor             // product of the factors by which the steps so far multiply a state; see Recurrence
-	Keep               // 0 where a sequence begins anew at the step or, by index 1, at the step after; else 1: the same for all units
+	X       Kind = iota // input pre-activation of a gate, W·x without bias
+	R                   // recurrent pre-activation of a gate, R·h without bias
+	BX                  // input bias of a gate, the same for every sequence
+	BR                  // recurrent bias of a gate, the same for every sequence
+	Peep                // a peephole's weights, the same for every sequence
+	Prev                // a state before the step
+	Next                // a state after the step
+	Saved               // a value kept by the forward pass for the backward pass
+	Temp                // a value that lives within the cell
+	DOut                // gradient of state 0 from above: the next layer or the loss
+	DNext               // gradient of a state from the step that follows
+	DX                  // gradient of an input pre-activation
+	DR                  // gradient of a recurrent pre-activation
+	DPrev               // gradient of a state before the step, the recurrent product's part excepted
+	DPeep               // gradient of a peephole's weights, summed over the steps done so far
+	Factor              // product of the factors by which the steps so far multiply a state; see Recurrence
+	Keep                // 0 where a sequence begins anew at the step or, by index 1, at the step after; else 1: the same for all units
+	Inner               // the value that the recurrent products of inner gates multiply; see Cell.Inner
+	DInner              // gradient of that value
+	DPassed             // gradient of a value that the first half of a step passes to the second; see inner.go
 	kinds
 )
 
 var kindNames = [...]string{"x", "r", "bx", "br", "p", "prev", "next", "saved", "t",
-	"dout", "dnext", "dx", "dr", "dprev", "dp", "factor", "keep"}
+	"dout", "dnext", "dx", "dr", "dprev", "dp", "factor", "keep", "inner", "dinner", "dpassed"}
 
 func (k Kind) String() string { return kindNames[k] }
 

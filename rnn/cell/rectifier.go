@@ -5,7 +5,7 @@ import "slices"
 // Rectifier reports whether c is the unit h' = max(W·x + R·h + b, 0): its one gate is
 // the input of ReLU, and its one state is the output.
 func (c *Cell) Rectifier() bool {
-	if len(c.Gates) != 1 || c.Recurrent != 1 || len(c.States) != 1 || len(c.Peeps) != 0 || c.Window != 1 || len(c.Forward) != 4 {
+	if len(c.Gates) != 1 || c.Recurrent != 1 || c.Inner > 0 || len(c.States) != 1 || len(c.Peeps) != 0 || c.Window != 1 || len(c.Forward) != 4 {
 		return false
 	}
 	terms := []Ref{{X, 0}, {BX, 0}, {R, 0}, {BR, 0}}
@@ -31,14 +31,14 @@ type Kink struct {
 }
 
 // Kink finds the kink of a Rectifier, or of a cell whose only ReLU takes the saved sum of a gate
-// without a recurrent product. It reports false where there is none.
+// without a recurrent product. It reports false where there is none, or where the cell has inner gates.
 func (c *Cell) Kink() (Kink, bool) {
 	if c.Rectifier() {
 		return Kink{0, Ref{Next, 0}}, true
 	}
 	rectifies := func(in Instr) bool { return in.Op == ReLU }
 	i := slices.IndexFunc(c.Forward, rectifies)
-	if i < 0 || c.Window != 1 || slices.ContainsFunc(c.Forward[i+1:], rectifies) {
+	if i < 0 || c.Window != 1 || c.Inner > 0 || slices.ContainsFunc(c.Forward[i+1:], rectifies) {
 		return Kink{}, false
 	}
 	at := c.Forward[i].A

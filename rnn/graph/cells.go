@@ -59,6 +59,7 @@ type cellBuilder struct {
 	stacked bool
 
 	values []value
+	inner  int         // the value that inner gates multiply
 	layer  map[int]int // value → its layer
 	state  []int       // layers of the states
 }
@@ -156,8 +157,11 @@ func (b *cellBuilder) resolve() {
 			}
 			v.args = append(v.args, o)
 		}
-		if in.Out.Kind == cell.Next {
+		switch in.Out.Kind {
+		case cell.Next:
 			v.next = in.Out.Index
+		case cell.Inner:
+			b.inner, v.uses = len(b.values), b.cell.Inner+1 // never part of another sum
 		}
 		at[in.Out] = len(b.values)
 		b.values = append(b.values, v)
@@ -290,6 +294,11 @@ func (b *cellBuilder) leaf(k int, r cell.Ref) error {
 	case cell.X:
 		b.connect(b.below, k, Full, 0, b.slot("weight_ih", r.Index))
 	case cell.R:
+		if r.Index >= b.cell.Outer() {
+			from, err := b.layerOf(b.inner)
+			b.connect(from, k, Full, 0, b.slot("weight_hh", r.Index))
+			return err
+		}
 		b.connect(b.state[b.cell.Through], k, Full, 1, b.slot("weight_hh", r.Index))
 	case cell.BX:
 		l.Bias = append(l.Bias, b.slot("bias_ih", r.Index))

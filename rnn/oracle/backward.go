@@ -3,6 +3,7 @@ package oracle
 import (
 	"rnnbench/internal/parallel"
 	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
 )
 
 // unwindow adds the gradients of window's output up to those of its input.
@@ -82,6 +83,7 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 	for s := range y.dState {
 		y.dState[s] = make([]float64, b*h)
 	}
+	y.dInner, y.dPassed = make([]float64, b*h), make([]float64, b*p.Cell.Passed()*h)
 	dout = y.receive(p, dout)
 	if y.unitsAlone() {
 		lanesBack(r, y, dout)
@@ -90,7 +92,7 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 	}
 	y.dBX = r.sum(y.dPre, gh)
 	if rh > 0 {
-		y.dR, y.dBR = blocksOf(p, r.outer(y.dRec, y.through(p, 0, r.rows), rh, rnn.Emits(p))), r.sum(y.dRec, rh)
+		y.dR, y.dBR = blocksOf(p, gradientOfR(r, y)), r.sum(y.dRec, rh)
 	}
 	if j := y.projection; j != nil {
 		j.dW = r.outer(j.d[y.after*j.width:][:r.rows*j.width], y.later(0, h), j.width, h)
@@ -121,7 +123,7 @@ func lanesBack(r *reference, y *refLayer, dout []float64) {
 		v := newEvaluator(r, y, dout)
 		for k := p.Frames() - 1; k >= 0; k-- {
 			t := y.step(k)
-			v.backward(t, j, from, to)
+			v.backward(p.Cell.Backward, t, j, from, to)
 			row := t*r.Distinct + j
 			if y.exists(row) && !p.Cell.DirectPrev(p.Cell.Through) {
 				clear(y.dState[p.Cell.Through][j*h+from : j*h+to])
@@ -139,14 +141,24 @@ func lanesBack(r *reference, y *refLayer, dout []float64) {
 func stepsBack(r *reference, y *refLayer, dout []float64) {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
 	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
-	for k := p.Frames() - 1; k >= 0; k-- {
-		t := y.step(k)
-		y.projectBack(t, dout)
-		r.units(func(j, from, to int) { newEvaluator(r, y, dout).backward(t, j, from, to) })
+	outer := p.Cell.Outer() * h
+	first, second := p.Cell.BackwardParts()
+	back := func(t int, program cell.Program) {
+		r.units(func(j, from, to int) { newEvaluator(r, y, dout).backward(program, t, j, from, to) })
 		if !p.Cell.SplitGrad {
 			for row := t * b; row < (t+1)*b; row++ {
 				copy(y.dRec[row*rh:(row+1)*rh], y.dPre[row*gh:])
 			}
+		}
+	}
+	for k := p.Frames() - 1; k >= 0; k-- {
+		t := y.step(k)
+		y.projectBack(t, dout)
+		back(t, first)
+		if second != nil {
+			clear(y.dInner)
+			recurBack(r, y, t, y.dInner, outer, rh)
+			back(t, second)
 		}
 		if y.carryBack(t, rh) {
 			continue
@@ -159,7 +171,7 @@ func stepsBack(r *reference, y *refLayer, dout []float64) {
 				}
 			}
 		}
-		r.lossy.mul(through, y.dRec[t*b*rh:(t+1)*b*rh], y.weightR, b, rh, h)
+		recurBack(r, y, t, through, 0, outer)
 		y.cutCarry(t, h)
 	}
 }

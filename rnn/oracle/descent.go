@@ -139,6 +139,7 @@ func mean(values []float64) float64 {
 type keptSteps struct {
 	state [][][]float64 // per layer and state, (history+1)·distinct × hidden
 	saved [][]float64   // per layer, history·distinct × saved·hidden
+	inner [][]float64   // per layer, history·distinct × hidden, where the cell has inner gates
 }
 
 // recall copies layer l's kept steps to y, and returns the first step to compute.
@@ -150,6 +151,7 @@ func (r *reference) recall(y *refLayer, l int) int {
 		copy(y.state[s], v)
 	}
 	copy(y.saved, r.kept.saved[l])
+	copy(y.inner, r.kept.inner[l])
 	return r.p.History
 }
 
@@ -161,8 +163,9 @@ func (r *reference) keep() *keptSteps {
 		for _, v := range y.state {
 			states = append(states, v[from*r.p.Hidden:(from+n+r.Distinct)*r.p.Hidden])
 		}
-		wide := r.p.Cell.Saved * r.p.Hidden
+		wide, inner := r.p.Cell.Saved*r.p.Hidden, min(1, r.p.Cell.Inner)*r.p.Hidden
 		k.state, k.saved = append(k.state, states), append(k.saved, y.saved[from*wide:(from+n)*wide])
+		k.inner = append(k.inner, y.inner[from*inner:(from+n)*inner])
 	}
 	return k
 }
@@ -176,7 +179,9 @@ func nothingKept(d *rnn.Data) *keptSteps {
 			first := widen(d.Get(fmt.Sprintf("%s0_l%d", s, l)))
 			states = append(states, append(first, make([]float64, p.History*d.Distinct*p.Hidden)...))
 		}
-		k.state, k.saved = append(k.state, states), append(k.saved, make([]float64, p.History*d.Distinct*p.Cell.Saved*p.Hidden))
+		kept := p.History * d.Distinct * p.Hidden
+		k.state, k.saved = append(k.state, states), append(k.saved, make([]float64, kept*p.Cell.Saved))
+		k.inner = append(k.inner, make([]float64, kept*min(1, p.Cell.Inner)))
 	}
 	return k
 }

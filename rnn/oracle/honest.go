@@ -145,21 +145,17 @@ func noise(x float64) float64 {
 
 // forward advances a unit by the cell's program, and stores its states.
 func (v *rounding) forward(e *evaluator) {
-	c, y := e.p.Cell, e.y
-	program := c.Inference
-	if y.saved != nil {
-		program = c.Forward
-	}
-	v.run(program, e.at)
+	c := e.p.Cell
+	v.run(e.program(), e.at)
 	for s := range c.States { // cuDNN and PyTorch keep all of them in 16 bits
 		v.storeOne(e.at(cell.Ref{Kind: cell.Next, Index: s}))
 	}
 }
 
-// backward runs the cell's gradient of a unit, and stores those of the products.
-func (v *rounding) backward(e *evaluator) {
+// backward runs a backward program of a unit, and stores the gradients of the products.
+func (v *rounding) backward(e *evaluator, p cell.Program) {
 	c := e.p.Cell
-	v.run(c.Backward, e.at)
+	v.run(p, e.at)
 	for g := range c.Gates {
 		v.storeOne(e.at(cell.Ref{Kind: cell.DX, Index: g}))
 		if c.SplitGrad && g < c.Recurrent {

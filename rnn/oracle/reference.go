@@ -50,7 +50,7 @@ func ReferenceFLOPs(p rnn.Problem, distinct int) int64 {
 // garbage grows as large before it is collected.
 func ReferenceBytes(p rnn.Problem, distinct int) int64 {
 	c := p.Cell
-	perUnit := len(c.States) + len(c.Gates) + c.Recurrent
+	perUnit := len(c.States) + len(c.Gates) + c.Recurrent + min(1, c.Inner)
 	if p.Pass == rnn.Train {
 		perUnit += c.Saved + len(c.Gates) + c.Recurrent
 	}
@@ -97,6 +97,8 @@ type refLayer struct {
 	dState                 [][]float64
 	pre, dPre              []float64 // input pre-activations and their gradients, rows × gates·hidden
 	rec, dRec              []float64 // the same of recurrent products, rows × recurrent gates·hidden
+	inner                  []float64 // what inner gates multiply, rows × hidden
+	dInner, dPassed        []float64 // of one step: distinct × hidden, and × passed·hidden
 	weightX, weightR, peep []float32
 	projection             *refProjection // nil: none
 	biasX, biasR           []float32
@@ -142,6 +144,7 @@ func (r *reference) forward() {
 func (r *reference) layer(i int, in []float64) refLayer {
 	p, b, h, l := r.p, r.Distinct, r.p.Hidden, i/r.p.Ways()
 	gh, rh := len(p.Cell.Gates)*h, p.Cell.Recurrent*h
+	outer := p.Cell.Outer() * h
 	name := func(s string) string { return p.Named(s, i) }
 	y := refLayer{way: wayOf(r, i), lossy: r.lossy, weightX: r.Get(name("weight_ih")), biasX: r.Get(name("bias_ih"))}
 	if rh > 0 {
@@ -157,6 +160,9 @@ func (r *reference) layer(i int, in []float64) refLayer {
 			copy(state[y.initial*h:], widen(r.Get(name(what+"0"))))
 		}
 		y.state = append(y.state, state)
+	}
+	if p.Cell.Inner > 0 {
+		y.inner = make([]float64, r.rows*h)
 	}
 	y.pre, y.rec = make([]float64, r.rows*gh), make([]float64, r.rows*rh)
 	if p.Pass == rnn.Train {
@@ -185,9 +191,13 @@ func (r *reference) layer(i int, in []float64) refLayer {
 	}
 	for k := first; k < p.Frames(); k++ {
 		t := y.step(k)
-		rec := y.rec[t*b*rh : (t+1)*b*rh]
-		r.lossy.mulTransposed(rec, y.through(p, t*b, (t+1)*b), y.weightR, b, rh, rnn.Emits(p))
-		r.lossy.store(rec)
+		recur(r, &y, t, y.through(p, t*b, (t+1)*b), 0, outer)
+		if outer < rh {
+			inner := y.inner[t*b*h : (t+1)*b*h]
+			r.units(func(j, from, to int) { newEvaluator(r, &y, nil).innerValues(t, j, from, to) })
+			r.lossy.store(inner)
+			recur(r, &y, t, inner, outer, rh)
+		}
 		r.units(func(j, from, to int) { newEvaluator(r, &y, nil).forward(t, j, from, to) })
 		y.project(t)
 	}

@@ -81,20 +81,7 @@ func (v *evaluator) forward(t, j, from, to int) {
 			v.reference.lossy.forward(v)
 			continue
 		}
-		for g := range c.Gates {
-			v.x[g] = y.pre[(row*len(c.Gates)+g)*h+u] + float64(y.biasX[g*h+u])
-			if g < c.Recurrent {
-				v.rec[g] = y.rec[(row*c.Recurrent+g)*h+u] + float64(y.biasR[g*h+u])
-			}
-		}
-		for k := range v.peep {
-			v.peep[k] = float64(y.peep[k*h+u])
-		}
-		for s := range v.prev {
-			if v.prev[s] = y.state[s][(row+y.before)*h+u]; v.anew {
-				v.prev[s] = 0
-			}
-		}
+		v.read()
 		if y.saved != nil {
 			c.Forward.Eval(v.at)
 		}
@@ -105,8 +92,27 @@ func (v *evaluator) forward(t, j, from, to int) {
 	}
 }
 
-// backward runs the backward program for units [from, to) of distinct sequence j at step t.
-func (v *evaluator) backward(t, j, from, to int) {
+// read sets what equations take to that of the present unit and row.
+func (v *evaluator) read() {
+	c, h, y, row, u := v.p.Cell, v.p.Hidden, v.y, v.row, v.unit
+	for g := range c.Gates {
+		v.x[g] = y.pre[(row*len(c.Gates)+g)*h+u] + float64(y.biasX[g*h+u])
+		if g < c.Recurrent {
+			v.rec[g] = y.rec[(row*c.Recurrent+g)*h+u] + float64(y.biasR[g*h+u])
+		}
+	}
+	for k := range v.peep {
+		v.peep[k] = float64(y.peep[k*h+u])
+	}
+	for s := range v.prev {
+		if v.prev[s] = y.state[s][(row+y.before)*h+u]; v.anew {
+			v.prev[s] = 0
+		}
+	}
+}
+
+// backward runs a backward program for units [from, to) of distinct sequence j at step t.
+func (v *evaluator) backward(p cell.Program, t, j, from, to int) {
 	row := t*v.Distinct + j
 	if !v.y.exists(row) {
 		return
@@ -117,10 +123,10 @@ func (v *evaluator) backward(t, j, from, to int) {
 	for u := from; u < to; u++ {
 		v.unit = u
 		if v.reference.lossy != nil {
-			v.reference.lossy.backward(v)
+			v.reference.lossy.backward(v, p)
 			continue
 		}
-		v.p.Cell.Backward.Eval(v.at)
+		p.Eval(v.at)
 	}
 }
 
@@ -164,6 +170,12 @@ func (v *evaluator) value(ref cell.Ref) *float64 {
 		return &y.dPre[(row*len(c.Gates)+i)*h+u]
 	case cell.DR:
 		return &y.dRec[(row*c.Recurrent+i)*h+u]
+	case cell.Inner:
+		return &y.inner[row*h+u]
+	case cell.DInner:
+		return &y.dInner[row%v.Distinct*h+u]
+	case cell.DPassed:
+		return &y.dPassed[(row%v.Distinct*c.Passed()+i)*h+u]
 	case cell.DPeep:
 		return &y.dP[(row%v.Distinct*len(c.Peeps)+i)*h+u] // per sequence; summed with its copies at the end
 	}

@@ -26,9 +26,9 @@ func complete(op Op) error {
 	case SumRows:
 		ok = present(op.A, op.Out)
 	case Cell:
-		ok = op.Cell != nil && len(op.Next) > 0 && present(op.Next...) && present(op.Prev...)
+		ok = op.Cell != nil && len(op.Next) > 0 && present(op.Next[0])
 	case CellBackward:
-		ok = op.Cell != nil && len(op.Next) > 0 && present(op.Next...) && present(op.Prev...)
+		ok = op.Cell != nil && len(op.Next) > 0 && present(op.Next[0])
 	case Gather:
 		ok = present(op.Index, op.Table, op.Out)
 	case Scatter:

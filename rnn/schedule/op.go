@@ -120,7 +120,7 @@ type SumRows struct {
 // Cell advances rows(X) sequences by one step: bias, activations and state update in one. X is rows
 // × gates·hidden and R rows × recurrent gates·hidden; BX, BR (and Peep) one row; states rows ×
 // hidden. With Train set it keeps what the backward pass needs in Saved, rows × saved·hidden. Keep
-// says which sequences begin anew: see keep.go.
+// says which sequences begin anew: see keep.go. Views of states that the cell does not use are empty.
 type Cell struct {
 	Cell               *cell.Cell
 	Train              bool
@@ -337,13 +337,22 @@ type shaped struct {
 	rows, times int
 }
 
+// stateShape is the shape of state s, given the views of all states in role kind. The halves of a
+// step use only some states: see cell.Cell.First. The views of others may be empty.
+func stateShape(c *cell.Cell, kind cell.Kind, s int, of []View) shaped {
+	if of[s].Empty() && !c.Uses(cell.Ref{Kind: kind, Index: s}) {
+		return shaped{}
+	}
+	return shaped{of[s], 0, 1}
+}
+
 func checkCell(op Op, c *cell.Cell, next, prev []View, saved View, train bool, peep View, more ...shaped) error {
 	if len(next) != len(c.States) || len(prev) != len(c.States) {
 		return fmt.Errorf("schedule: %s of %v: want %d states", op.Name(), c, len(c.States))
 	}
 	rows, hidden := next[0].Rows, next[0].Cols
 	for s := range next {
-		more = append(more, shaped{next[s], 0, 1}, shaped{prev[s], 0, 1})
+		more = append(more, stateShape(c, cell.Next, s, next), stateShape(c, cell.Prev, s, prev))
 	}
 	if train && c.Saved > 0 {
 		more = append(more, shaped{saved, 0, c.Saved})
@@ -356,6 +365,9 @@ func checkCell(op Op, c *cell.Cell, next, prev []View, saved View, train bool, p
 		return shapeError(op)
 	}
 	for _, m := range more {
+		if m == (shaped{}) {
+			continue
+		}
 		want := m.rows
 		if want == 0 {
 			want = rows
@@ -383,8 +395,8 @@ func (c CellBackward) check() error {
 	if len(c.DNext) != len(c.Cell.States) || len(c.DPrev) != len(c.Cell.States) {
 		return fmt.Errorf("schedule: backward of %v: want %d state gradients", c.Cell, len(c.Cell.States))
 	}
-	for s, v := range c.DNext {
-		more = append(more, shaped{v, 0, 1})
+	for s := range c.DNext {
+		more = append(more, stateShape(c.Cell, cell.DNext, s, c.DNext))
 		if c.Cell.DirectPrev(s) {
 			more = append(more, shaped{c.DPrev[s], 0, 1})
 		} else if !c.DPrev[s].Empty() {
