@@ -64,6 +64,7 @@ type run struct {
 	weights  []float64
 	first    []float64   // states before the first step
 	dout     []float64   // by step, the gradient of the output
+	dinner   []float64   // by step, that of the inner value by its product
 	states   [][]float64 // before the first step and after each, by the equations
 	programs [][]float64 // after each step, by the program
 	values   []map[cell.Ref]*float64
@@ -81,14 +82,14 @@ func draw(c *cell.Cell, rng *rand.Rand) *run {
 	for range length {
 		u.x, u.r = append(u.x, some(len(c.Gates))), append(u.r, some(c.Recurrent))
 	}
-	u.weights, u.first, u.dout = some(len(c.Peeps)), some(len(c.States)), some(length)
+	u.weights, u.first, u.dout, u.dinner = some(len(c.Peeps)), some(len(c.States)), some(length), some(length)
 	for s := range u.first {
 		u.first[s] = c.Start(s, u.first[s])
 	}
 	return u
 }
 
-// loss runs the equations and weighs their outputs. size is that of the sum's terms.
+// loss runs the equations and weighs their outputs and inner values. size is that of the sum's terms.
 func (u *run) loss() (sum, size float64) {
 	u.states = [][]float64{u.first}
 	for t := range length {
@@ -97,6 +98,10 @@ func (u *run) loss() (sum, size float64) {
 		u.states = append(u.states, next)
 		sum += u.dout[t] * next[0]
 		size += math.Abs(u.dout[t] * next[0])
+		if u.cell.Value != nil {
+			v := u.dinner[t] * u.cell.Value(u.x[t], u.r[t], u.weights, u.states[t])
+			sum, size = sum+v, size+math.Abs(v)
+		}
 	}
 	return sum, size
 }
@@ -119,6 +124,7 @@ func (u *run) run() {
 		set(cell.Peep, u.weights)
 		set(cell.Prev, before)
 		set(cell.DOut, u.dout[t:t+1])
+		set(cell.DInner, u.dinner[t:t+1])
 		u.values = append(u.values, v)
 		u.cell.Forward.Eval(u.at(t))
 		after := make([]float64, len(before))

@@ -8,11 +8,12 @@ type step struct {
 	out, a, b int
 }
 
-// interpreter returns the equations as cell.Cell has them: in double precision, for one unit.
+// interpreters returns the equations as cell.Cell has them, in double precision, for one unit: those of
+// a step, and that of the inner value, which is nil if there is none.
 //
 // Values have places: the gates' products x and r, the weights, the states before and after the step,
 // and then constants and results.
-func (d *definition) interpreter() func(x, r, weights, prev, next []float64) {
+func (d *definition) interpreters() (equations func(x, r, weights, prev, next []float64), inner func(x, r, weights, prev []float64) float64) {
 	gates, states := len(d.gates), len(d.states)
 	recurrent := gates
 	unit := 2 * gates
@@ -25,6 +26,7 @@ func (d *definition) interpreter() func(x, r, weights, prev, next []float64) {
 	}
 	var steps []step
 	rows, results := d.rows(), make([]int, len(d.equations))
+	innerAt, innerSteps := -1, 0 // where the inner value is, and how many steps compute it
 	var walk func(n *node) int
 	walk = func(n *node) int {
 		switch n.form {
@@ -41,6 +43,10 @@ func (d *definition) interpreter() func(x, r, weights, prev, next []float64) {
 		case fromInput:
 			return rows[n.index]
 		case fromState:
+			if d.gates[n.index].inner && innerAt < 0 {
+				innerAt = walk(d.inner)
+				innerSteps = len(steps)
+			}
 			return recurrent + rows[n.index]
 		}
 		a := walk(n.args[0])
@@ -61,7 +67,7 @@ func (d *definition) interpreter() func(x, r, weights, prev, next []float64) {
 		values := append([]float64(nil), initial...)
 		return &values
 	}}
-	return func(x, r, weights, prev, next []float64) {
+	run := func(steps []step, x, r, weights, prev []float64, result func(v []float64)) {
 		at := pool.Get().(*[]float64)
 		v := *at
 		copy(v, x)
@@ -71,7 +77,17 @@ func (d *definition) interpreter() func(x, r, weights, prev, next []float64) {
 		for _, s := range steps {
 			v[s.out] = s.eval(v[s.a], v[s.b])
 		}
-		copy(next, v[nextAt:nextAt+states])
+		result(v)
 		pool.Put(at)
 	}
+	equations = func(x, r, weights, prev, next []float64) {
+		run(steps, x, r, weights, prev, func(v []float64) { copy(next, v[nextAt:nextAt+states]) })
+	}
+	if innerAt >= 0 {
+		inner = func(x, r, weights, prev []float64) (value float64) {
+			run(steps[:innerSteps], x, r, weights, prev, func(v []float64) { value = v[innerAt] })
+			return value
+		}
+	}
+	return equations, inner
 }

@@ -2,14 +2,14 @@ package equations
 
 import "rnnbench/rnn/cell"
 
-// rows returns the place of each gate among the rows of W: gates with a recurrent product come first, as
-// R has rows for these alone.
+// rows returns the place of each gate among the rows of W: gates with R h come first, then those with R
+// of the inner value, as R has rows for these alone.
 func (d *definition) rows() []int {
 	rows := make([]int, len(d.gates))
 	n := 0
-	for _, recurrent := range []bool{true, false} {
+	for _, kind := range [][2]bool{{true, false}, {true, true}, {false, false}} {
 		for i, g := range d.gates {
-			if g.recurrent == recurrent {
+			if kind == [2]bool{g.recurrent, g.inner} {
 				rows[i], n = n, n+1
 			}
 		}
@@ -19,11 +19,15 @@ func (d *definition) rows() []int {
 
 // cell is a cell without programs.
 func (d *definition) cell() cell.Cell {
-	c := cell.Cell{Window: d.window, Through: d.through, Gates: make([]string, len(d.gates)), Equations: d.interpreter()}
+	c := cell.Cell{Window: d.window, Through: d.through, Gates: make([]string, len(d.gates))}
+	c.Equations, c.Value = d.interpreters()
 	for i, row := range d.rows() {
 		c.Gates[row] = d.gates[i].text
 		if d.gates[i].recurrent {
 			c.Recurrent++
+		}
+		if d.gates[i].inner {
+			c.Inner++
 		}
 	}
 	for i, s := range d.states {
@@ -49,6 +53,8 @@ type lowering struct {
 	temps    int
 	values   []cell.Ref            // of the equations so far
 	products map[cell.Ref]cell.Ref // of a gate, with its bias
+
+	innerKnown bool // the inner value is computed
 }
 
 // lower returns the forward program of d, which keeps nothing.
@@ -118,6 +124,10 @@ func (p *lowering) lower(n *node) cell.Ref {
 	case fromInput:
 		return p.product(cell.X, cell.BX, n.index)
 	case fromState:
+		if p.gates[n.index].inner && !p.innerKnown {
+			p.innerKnown = true
+			p.next(p.lower(p.inner), cell.Ref{Kind: cell.Inner})
+		}
 		return p.product(cell.R, cell.BR, n.index)
 	}
 	if n.of == &minus && n.args[0].form == constant && n.args[0].number == 1 {

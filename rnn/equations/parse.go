@@ -13,7 +13,8 @@ type definition struct {
 	states    []state  // the output first
 	weights   []symbol // a number for each unit, as the peepholes of an LSTM
 	window    int
-	through   int // the state that R multiplies
+	through   int   // the state that R multiplies
+	inner     *node // the computed value that R multiplies in inner gates; nil: there are none
 	equations []equation
 }
 
@@ -26,7 +27,8 @@ type symbol struct {
 // A gate is an equation with a product.
 type gate struct {
 	symbol
-	input, recurrent bool // it has W x; it has R h
+	input, recurrent bool // it has W x; it has R h, or R of the inner value
+	inner            bool // it has R of the inner value
 }
 
 type state struct {
@@ -56,7 +58,7 @@ const (
 	after          // a state after it
 	weight         // of the unit
 	fromInput      // W x with its bias
-	fromState      // R h with its bias
+	fromState      // R h, or R of the inner value, with its bias
 	bias           // b, which stands beside a product and adds nothing to what the product has
 	apply          // a function
 )
@@ -539,10 +541,12 @@ func (p *parser) matrix(t token) *node {
 		return &node{form: fromInput, index: p.gate, sum: true, at: t}
 	}
 	of := p.peek()
+	if p.take("(") {
+		p.innerValue(of)
+		return &node{form: fromState, index: p.gate, sum: true, at: t}
+	}
 	s := p.state(of.text)
 	switch {
-	case of.text == "(":
-		p.fail(of, "R multiplies a state: for a value that this step computes, as in R (r * h), write r * (R h)")
 	case of.class == name && s < 0 && p.at+1 < len(p.tokens) && !slices.Contains(reserved, of.text):
 		p.fail(of, "R multiplies a state, and %s is none: a state has an equation for its next value, %s' = …", of.text, of.text)
 	case of.class != name || s < 0:
@@ -555,8 +559,52 @@ func (p *parser) matrix(t token) *node {
 	case p.through >= 0 && p.through != s:
 		p.fail(of, "R multiplies %s in another equation: all recurrent products of a cell are of one state", p.states[p.through].text)
 	}
+	if g.inner {
+		p.fail(of, "R stands for one matrix in an equation: it multiplies another value of this gate already")
+	}
 	p.through, g.recurrent = s, true
 	return &node{form: fromState, index: p.gate, sum: true, at: t}
+}
+
+// innerValue reads the value that R multiplies in the present gate, after its "(".
+func (p *parser) innerValue(at token) {
+	v := p.sum()
+	p.need(")", " after the value that R multiplies")
+	g := &p.gates[p.gate]
+	switch {
+	case g.recurrent && !g.inner:
+		p.fail(at, "R stands for one matrix in an equation: it multiplies a state in this one already")
+	case v.form == before:
+		p.fail(at, "write R %s without parentheses", v.at.text)
+	case p.inner == nil:
+		p.inner = v
+		p.independent(v, at)
+	case !v.equal(p.inner):
+		p.fail(at, "R multiplies another value in line %d: all values that a step multiplies by R, beside a state, are one", p.inner.at.line)
+	}
+	g.recurrent, g.inner = true, true
+}
+
+// independent ends parsing if the inner value cannot be known before its product.
+func (p *parser) independent(n *node, at token) {
+	switch {
+	case n.form == fromState && n.index == p.gate:
+		p.fail(at, "the value that R multiplies depends on the product itself")
+	case n.form == after && p.states[n.index].fixed:
+		p.fail(at, "the value that R multiplies depends on the fixed state %s", p.states[n.index].text)
+	case n.form == after:
+		p.independent(p.equations[p.states[n.index].equation].expr, at)
+	case n.form == value:
+		p.independent(p.equations[n.index].expr, at)
+	}
+	for _, a := range n.args {
+		p.independent(a, at)
+	}
+}
+
+// equal reports whether two expressions are written alike, but for spaces and parentheses.
+func (n *node) equal(m *node) bool {
+	return n.form == m.form && n.index == m.index && n.number == m.number && n.of == m.of && slices.EqualFunc(n.args, m.args, (*node).equal)
 }
 
 // finish checks what can be checked only at the end.

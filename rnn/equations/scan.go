@@ -50,7 +50,8 @@ func digit(c byte) bool  { return c >= '0' && c <= '9' }
 // parentheses alone.
 func scan(file, text string) ([]token, *Error) {
 	var tokens []token
-	line, start, open := 1, 0, 0
+	line, start := 1, 0
+	var open []token // parentheses
 	for i := 0; i < len(text); {
 		c, from := text[i], i
 		t := token{line: line, col: i - start + 1}
@@ -65,7 +66,7 @@ func scan(file, text string) ([]token, *Error) {
 			continue
 		case c == '\n':
 			line, start = line+1, i
-			if open > 0 || len(tokens) == 0 || tokens[len(tokens)-1].class == newline {
+			if len(open) > 0 || len(tokens) == 0 || tokens[len(tokens)-1].class == newline {
 				continue
 			}
 			t.class = newline
@@ -83,9 +84,9 @@ func scan(file, text string) ([]token, *Error) {
 			t.class = sign
 			switch c {
 			case '(':
-				open++
+				open = append(open, t)
 			case ')':
-				open = max(0, open-1)
+				open = open[:max(0, len(open)-1)]
 			}
 		default:
 			return nil, &Error{file, line, t.col, fmt.Sprintf("%s has no meaning here: equations consist of names, numbers and + - * / ( ) , = ' >", quoted(text[from:]))}
@@ -98,6 +99,10 @@ func scan(file, text string) ([]token, *Error) {
 		if len(tokens) > mostTokens {
 			return nil, &Error{file, line, t.col, fmt.Sprintf("the file has more than %d words and signs: that is more than a cell can have", mostTokens)}
 		}
+	}
+	if len(open) > 0 {
+		last := open[len(open)-1]
+		return nil, &Error{file, last.line, last.col, "this parenthesis is not closed"}
 	}
 	return append(tokens, token{class: end, line: line, col: len(text) - start + 1}), nil
 }
