@@ -73,7 +73,7 @@ func generate(folder string) error {
 	if pkg, err = declarations("fused", filepath.Join(folder, "vector.go")); err != nil {
 		return err
 	}
-	stubs, err = assemble(folder, pkg, []part{{"programs", programs}, {"loops", loops}, {"recurrences", recurrences}})
+	stubs, err = assemble(folder, pkg, []part{{"programs", programs}, {"loops", loops}, {"recurrences", recurrences}, {"interpreter", interpreters}})
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func kernelTables(b *bytes.Buffer) {
 }
 
 // programTables writes the tables that map a cell and a pass to assembly, with the hash of the
-// program that it was written for.
+// program that it was written for, and the table of interpreters.
 func programTables(b *bytes.Buffer) {
 	for _, t := range []struct {
 		name, function string
@@ -201,4 +201,9 @@ func programTables(b *bytes.Buffer) {
 		}
 		fmt.Fprintf(b, "}\n")
 	}
+	fmt.Fprintf(b, "\nvar interpreters = map[simd.Level]assembly{\n")
+	for _, l := range levels {
+		fmt.Fprintf(b, "simd.%s: {interpret%s, handlers%s},\n", l.name, l.name, l.name)
+	}
+	fmt.Fprintf(b, "}\n")
 }

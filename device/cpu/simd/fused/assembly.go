@@ -30,3 +30,9 @@ type (
 	loopFunc       func(v []Vector, at []uintptr, n, rows, steps, stream, way int, packs []Pack)
 	recurrenceFunc func(s *Steps)
 )
+
+// An assembly is the interpreter of one level and the function that lists its handlers.
+type assembly struct {
+	run      func(c *Code, v *[]float32, size, n, rows, steps int)
+	handlers func(table []uintptr)
+}

@@ -6,6 +6,8 @@
 package fused
 
 import (
+	"unsafe"
+
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused/catalog"
 	"rnnbench/rnn/cell"
@@ -28,6 +30,8 @@ type Kernel struct {
 	program cell.Program
 	vectors []cell.Ref
 	run     kernelFunc // nil: interpret
+	machine *machine   // interprets code; nil: interpret steps
+	code    *Code
 	steps   []step
 }
 
@@ -38,13 +42,18 @@ func New(l simd.Level, c *cell.Cell, pass Pass) *Kernel {
 	if run := kernelTable.find(l, c, pass, p); run != nil {
 		return &Kernel{program: p, vectors: catalog.Vectors(p), run: run}
 	}
-	return interpreter(p)
+	return interpreter(l, p)
 }
 
-// interpreter returns a kernel without assembly.
-func interpreter(p cell.Program) *Kernel {
+// interpreter returns a kernel that interprets p.
+func interpreter(l simd.Level, p cell.Program) *Kernel {
 	k := &Kernel{program: p, vectors: catalog.Vectors(p)}
-	k.steps = k.compile()
+	if m := machines()[l.Base()]; m != nil {
+		k.machine, k.code = m, m.code(p, k.vectors)
+	}
+	if k.code == nil {
+		k.steps = k.compile()
+	}
 	return k
 }
 
@@ -63,9 +72,13 @@ func (k *Kernel) Run(v [][]float32, n int) {
 	for _, s := range v {
 		_ = s[:n]
 	}
-	if k.run != nil {
+	switch {
+	case k.run != nil:
 		k.run(v, n)
-		return
+	case n == 0 || len(v) == 0:
+	case k.code != nil:
+		k.machine.run(k.code, &v[0], int(unsafe.Sizeof(v[0])), n, 1, 1)
+	default:
+		k.interpret(v, n)
 	}
-	k.interpret(v, n)
 }

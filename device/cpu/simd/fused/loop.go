@@ -3,6 +3,7 @@ package fused
 import (
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused/catalog"
@@ -26,7 +27,7 @@ func NewLoop(l simd.Level, c *cell.Cell, pass Pass) *Loop {
 	if l.Base() == simd.AVX2 {
 		width = 8
 	}
-	return &Loop{rows: interpreter(p), run: loopTable.find(l, c, pass, p), width: width}
+	return &Loop{rows: interpreter(l, p), run: loopTable.find(l, c, pass, p), width: width}
 }
 
 // Assembled reports whether the loop is assembly.
@@ -91,6 +92,10 @@ func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream, down bo
 			way = -1
 		}
 		k.run(v, at[:len(v)], n, rows, steps, s, way, nil)
+		return
+	}
+	if c := k.rows.code; c != nil {
+		k.rows.machine.run(c, &v[0].Data, int(unsafe.Sizeof(v[0])), n, rows, steps)
 		return
 	}
 	var row [64][]float32

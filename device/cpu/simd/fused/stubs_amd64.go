@@ -1903,6 +1903,427 @@ func slstmInferenceStepsAVX2(s *Steps)
 //go:noescape
 func slstmForwardStepsAVX2(s *Steps)
 
+// endNoOperand4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func endNoOperand4AVX2()
+
+// endNoOperand1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func endNoOperand1AVX2()
+
+// loadFromMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func loadFromMem4AVX2()
+
+// loadFromMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func loadFromMem1AVX2()
+
+// storeToMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func storeToMem4AVX2()
+
+// storeToMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func storeToMem1AVX2()
+
+// loadLastLastFrom4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func loadLastLastFrom4AVX2()
+
+// loadLastLastFrom1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func loadLastLastFrom1AVX2()
+
+// storeLastLastTo4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func storeLastLastTo4AVX2()
+
+// storeLastLastTo1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func storeLastLastTo1AVX2()
+
+// sumOfFourFourMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sumOfFourFourMem4AVX2()
+
+// sumOfFourFourMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sumOfFourFourMem1AVX2()
+
+// twoTermsFourMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func twoTermsFourMem4AVX2()
+
+// twoTermsFourMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func twoTermsFourMem1AVX2()
+
+// zeroNoOperand4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func zeroNoOperand4AVX2()
+
+// zeroNoOperand1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func zeroNoOperand1AVX2()
+
+// negAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func negAcc4AVX2()
+
+// negAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func negAcc1AVX2()
+
+// oneminusAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func oneminusAcc4AVX2()
+
+// oneminusAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func oneminusAcc1AVX2()
+
+// addAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func addAccMem4AVX2()
+
+// addAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func addAccMem1AVX2()
+
+// addMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func addMemMem4AVX2()
+
+// addMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func addMemMem1AVX2()
+
+// subAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subAccMem4AVX2()
+
+// subAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subAccMem1AVX2()
+
+// subMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subMemMem4AVX2()
+
+// subMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subMemMem1AVX2()
+
+// subMemAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subMemAcc4AVX2()
+
+// subMemAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subMemAcc1AVX2()
+
+// mulAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func mulAccMem4AVX2()
+
+// mulAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func mulAccMem1AVX2()
+
+// mulMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func mulMemMem4AVX2()
+
+// mulMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func mulMemMem1AVX2()
+
+// divAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func divAccMem4AVX2()
+
+// divAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func divAccMem1AVX2()
+
+// divMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func divMemMem4AVX2()
+
+// divMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func divMemMem1AVX2()
+
+// divMemAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func divMemAcc4AVX2()
+
+// divMemAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func divMemAcc1AVX2()
+
+// sigmoidAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidAcc4AVX2()
+
+// sigmoidAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidAcc1AVX2()
+
+// tanhAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhAcc4AVX2()
+
+// tanhAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhAcc1AVX2()
+
+// reluAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func reluAcc4AVX2()
+
+// reluAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func reluAcc1AVX2()
+
+// expAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func expAcc4AVX2()
+
+// expAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func expAcc1AVX2()
+
+// softplusAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusAcc4AVX2()
+
+// softplusAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusAcc1AVX2()
+
+// sqrtAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtAcc4AVX2()
+
+// sqrtAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtAcc1AVX2()
+
+// sigmoidgradAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradAccMem4AVX2()
+
+// sigmoidgradAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradAccMem1AVX2()
+
+// sigmoidgradMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradMemMem4AVX2()
+
+// sigmoidgradMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradMemMem1AVX2()
+
+// sigmoidgradMemAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradMemAcc4AVX2()
+
+// sigmoidgradMemAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradMemAcc1AVX2()
+
+// tanhgradAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradAccMem4AVX2()
+
+// tanhgradAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradAccMem1AVX2()
+
+// tanhgradMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradMemMem4AVX2()
+
+// tanhgradMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradMemMem1AVX2()
+
+// tanhgradMemAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradMemAcc4AVX2()
+
+// tanhgradMemAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradMemAcc1AVX2()
+
+// relugradAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func relugradAccMem4AVX2()
+
+// relugradAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func relugradAccMem1AVX2()
+
+// relugradMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func relugradMemMem4AVX2()
+
+// relugradMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func relugradMemMem1AVX2()
+
+// relugradMemAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func relugradMemAcc4AVX2()
+
+// relugradMemAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func relugradMemAcc1AVX2()
+
+// softplusgradAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusgradAccMem4AVX2()
+
+// softplusgradAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusgradAccMem1AVX2()
+
+// softplusgradMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusgradMemMem4AVX2()
+
+// softplusgradMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusgradMemMem1AVX2()
+
+// softplusgradMemAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusgradMemAcc4AVX2()
+
+// softplusgradMemAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusgradMemAcc1AVX2()
+
+// sqrtgradAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtgradAccMem4AVX2()
+
+// sqrtgradAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtgradAccMem1AVX2()
+
+// sqrtgradMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtgradMemMem4AVX2()
+
+// sqrtgradMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtgradMemMem1AVX2()
+
+// sqrtgradMemAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtgradMemAcc4AVX2()
+
+// sqrtgradMemAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtgradMemAcc1AVX2()
+
+// handlersAVX2 lists the addresses of handlers, for each block.
+//
+//go:noescape
+func handlersAVX2(table []uintptr)
+
+// interpretAVX2 runs c over n units of each row of each step. v points to the first vector's
+// data, and vectors lie size bytes apart. They are slices, for one row, or of type Vector.
+//
+//go:noescape
+func interpretAVX2(c *Code, v *[]float32, size int, n int, rows int, steps int)
+
 // rnnTanhInferenceAVX512 is the inference pass of rnn-tanh over n units. Of v it takes
 // x0, bx0, r0, br0, next0, and runs:
 //
@@ -3800,6 +4221,427 @@ func slstmInferenceStepsAVX512(s *Steps)
 //go:noescape
 func slstmForwardStepsAVX512(s *Steps)
 
+// endNoOperand4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func endNoOperand4AVX512()
+
+// endNoOperand1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func endNoOperand1AVX512()
+
+// loadFromMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func loadFromMem4AVX512()
+
+// loadFromMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func loadFromMem1AVX512()
+
+// storeToMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func storeToMem4AVX512()
+
+// storeToMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func storeToMem1AVX512()
+
+// loadLastLastFrom4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func loadLastLastFrom4AVX512()
+
+// loadLastLastFrom1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func loadLastLastFrom1AVX512()
+
+// storeLastLastTo4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func storeLastLastTo4AVX512()
+
+// storeLastLastTo1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func storeLastLastTo1AVX512()
+
+// sumOfFourFourMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sumOfFourFourMem4AVX512()
+
+// sumOfFourFourMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sumOfFourFourMem1AVX512()
+
+// twoTermsFourMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func twoTermsFourMem4AVX512()
+
+// twoTermsFourMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func twoTermsFourMem1AVX512()
+
+// zeroNoOperand4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func zeroNoOperand4AVX512()
+
+// zeroNoOperand1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func zeroNoOperand1AVX512()
+
+// negAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func negAcc4AVX512()
+
+// negAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func negAcc1AVX512()
+
+// oneminusAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func oneminusAcc4AVX512()
+
+// oneminusAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func oneminusAcc1AVX512()
+
+// addAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func addAccMem4AVX512()
+
+// addAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func addAccMem1AVX512()
+
+// addMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func addMemMem4AVX512()
+
+// addMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func addMemMem1AVX512()
+
+// subAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subAccMem4AVX512()
+
+// subAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subAccMem1AVX512()
+
+// subMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subMemMem4AVX512()
+
+// subMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subMemMem1AVX512()
+
+// subMemAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subMemAcc4AVX512()
+
+// subMemAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subMemAcc1AVX512()
+
+// mulAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func mulAccMem4AVX512()
+
+// mulAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func mulAccMem1AVX512()
+
+// mulMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func mulMemMem4AVX512()
+
+// mulMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func mulMemMem1AVX512()
+
+// divAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func divAccMem4AVX512()
+
+// divAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func divAccMem1AVX512()
+
+// divMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func divMemMem4AVX512()
+
+// divMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func divMemMem1AVX512()
+
+// divMemAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func divMemAcc4AVX512()
+
+// divMemAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func divMemAcc1AVX512()
+
+// sigmoidAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidAcc4AVX512()
+
+// sigmoidAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidAcc1AVX512()
+
+// tanhAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhAcc4AVX512()
+
+// tanhAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhAcc1AVX512()
+
+// reluAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func reluAcc4AVX512()
+
+// reluAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func reluAcc1AVX512()
+
+// expAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func expAcc4AVX512()
+
+// expAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func expAcc1AVX512()
+
+// softplusAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusAcc4AVX512()
+
+// softplusAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusAcc1AVX512()
+
+// sqrtAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtAcc4AVX512()
+
+// sqrtAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtAcc1AVX512()
+
+// sigmoidgradAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradAccMem4AVX512()
+
+// sigmoidgradAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradAccMem1AVX512()
+
+// sigmoidgradMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradMemMem4AVX512()
+
+// sigmoidgradMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradMemMem1AVX512()
+
+// sigmoidgradMemAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradMemAcc4AVX512()
+
+// sigmoidgradMemAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradMemAcc1AVX512()
+
+// tanhgradAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradAccMem4AVX512()
+
+// tanhgradAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradAccMem1AVX512()
+
+// tanhgradMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradMemMem4AVX512()
+
+// tanhgradMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradMemMem1AVX512()
+
+// tanhgradMemAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradMemAcc4AVX512()
+
+// tanhgradMemAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradMemAcc1AVX512()
+
+// relugradAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func relugradAccMem4AVX512()
+
+// relugradAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func relugradAccMem1AVX512()
+
+// relugradMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func relugradMemMem4AVX512()
+
+// relugradMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func relugradMemMem1AVX512()
+
+// relugradMemAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func relugradMemAcc4AVX512()
+
+// relugradMemAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func relugradMemAcc1AVX512()
+
+// softplusgradAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusgradAccMem4AVX512()
+
+// softplusgradAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusgradAccMem1AVX512()
+
+// softplusgradMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusgradMemMem4AVX512()
+
+// softplusgradMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusgradMemMem1AVX512()
+
+// softplusgradMemAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusgradMemAcc4AVX512()
+
+// softplusgradMemAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusgradMemAcc1AVX512()
+
+// sqrtgradAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtgradAccMem4AVX512()
+
+// sqrtgradAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtgradAccMem1AVX512()
+
+// sqrtgradMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtgradMemMem4AVX512()
+
+// sqrtgradMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtgradMemMem1AVX512()
+
+// sqrtgradMemAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtgradMemAcc4AVX512()
+
+// sqrtgradMemAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtgradMemAcc1AVX512()
+
+// handlersAVX512 lists the addresses of handlers, for each block.
+//
+//go:noescape
+func handlersAVX512(table []uintptr)
+
+// interpretAVX512 runs c over n units of each row of each step. v points to the first vector's
+// data, and vectors lie size bytes apart. They are slices, for one row, or of type Vector.
+//
+//go:noescape
+func interpretAVX512(c *Code, v *[]float32, size int, n int, rows int, steps int)
+
 var kernelTable = table[kernelFunc]{
 	simd.AVX2: {
 		{Cell: "rnn-tanh", Pass: Inference}:      {0x94f6571b40c2f07b, rnnTanhInferenceAVX2},
@@ -4021,4 +4863,9 @@ var recurrenceTable = table[recurrenceFunc]{
 		{Cell: "slstm", Pass: Inference}:         {0x3f8d92a26734ad71, slstmInferenceStepsAVX512},
 		{Cell: "slstm", Pass: Forward}:           {0xd4b3e0bb636fa440, slstmForwardStepsAVX512},
 	},
+}
+
+var interpreters = map[simd.Level]assembly{
+	simd.AVX2:   {interpretAVX2, handlersAVX2},
+	simd.AVX512: {interpretAVX512, handlersAVX512},
 }

@@ -77,3 +77,14 @@ func (v *Vector) Aligned() bool {
 
 // address returns the address of the first row's first unit.
 func (v *Vector) address() uintptr { return uintptr(unsafe.Pointer(&v.Data[v.From])) }
+
+// Code is a program as handlers of assembly, each followed by its operands: numbers of vectors, then
+// of temporaries, and then of copies of the last units of vectors. It has one form for each block of
+// units.
+type Code struct {
+	Wide, Single []uintptr // blocks of four vector registers and of one
+	Last         []uintptr // the last units, fewer than a vector register
+	Vectors      int
+	Temps        int
+	Tile         int // units that a temporary holds
+}

@@ -1,0 +1,241 @@
+package fused
+
+import (
+	"slices"
+	"sync"
+
+	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused/catalog"
+	"rnnbench/rnn/cell"
+)
+
+// The sizes of an interpretation's memory, which the generator knows, too: operands of a program,
+// vectors, and floats for temporaries.
+const (
+	tableLen   = 256
+	maxVectors = 96
+	tempFloats = 4096
+	tileUnits  = 256 // units of a temporary, at most: more would not fit the nearest cache with the vectors
+	blockUnits = 64  // a tile is a multiple of it
+)
+
+// A machine is the interpreter of a level in assembly, with its handlers.
+type machine struct {
+	run      func(c *Code, v *[]float32, size, n, rows, steps int)
+	handlers []uintptr // two for each of catalog.Handlers(): for blocks of several vector registers, and of one
+}
+
+var machines = sync.OnceValue(func() map[simd.Level]*machine {
+	all := map[simd.Level]*machine{}
+	for l, a := range interpreters {
+		m := &machine{run: a.run, handlers: make([]uintptr, 2*len(catalog.Handlers()))}
+		a.handlers(m.handlers)
+		all[l] = m
+	}
+	return all
+})
+
+// A call is a handler with the numbers of its operands.
+type call struct {
+	handler catalog.Handler
+	at      []int
+}
+
+// A translation turns a program into calls of handlers. A value that only the next call reads stays
+// in the accumulator.
+type translation struct {
+	program cell.Program
+	place   map[cell.Ref]int
+	vectors int
+	acc     []cell.Ref // vectors whose value is in the accumulator
+	calls   []call
+}
+
+// code returns p as code, or nil if p is too large for it.
+func (m *machine) code(p cell.Program, vectors []cell.Ref) *Code {
+	temps := max(1, p.Temps())
+	tile := min(tileUnits, tempFloats/temps/blockUnits*blockUnits)
+	if len(vectors) > maxVectors || 2*len(vectors)+temps > tableLen || tile == 0 {
+		return nil
+	}
+	t := &translation{program: p, place: map[cell.Ref]int{}, vectors: len(vectors)}
+	for i, r := range vectors {
+		t.place[r] = i
+	}
+	for i := 0; i < len(p); {
+		i += t.translate(i)
+	}
+	copies := len(vectors) + temps
+	reads, writes := p.Vectors()
+	var last []call
+	for _, r := range reads {
+		last = append(last, call{special(catalog.LoadLast), []int{t.place[r], copies + t.place[r]}})
+	}
+	for _, c := range t.calls {
+		at := slices.Clone(c.at)
+		for i := range at {
+			if at[i] < len(vectors) {
+				at[i] += copies
+			}
+		}
+		last = append(last, call{c.handler, at})
+	}
+	for _, r := range writes {
+		last = append(last, call{special(catalog.StoreLast), []int{t.place[r], copies + t.place[r]}})
+	}
+	return &Code{Wide: m.encode(t.calls, 0), Single: m.encode(t.calls, 1), Last: m.encode(last, 1),
+		Vectors: len(vectors), Temps: temps, Tile: tile}
+}
+
+// encode returns calls as code for one block.
+func (m *machine) encode(calls []call, block int) []uintptr {
+	var code []uintptr
+	all := catalog.Handlers()
+	for _, c := range append(slices.Clip(calls), call{handler: special(catalog.End)}) {
+		code = append(code, m.handlers[2*slices.Index(all, c.handler)+block])
+		for _, at := range c.at {
+			code = append(code, uintptr(at))
+		}
+	}
+	return code
+}
+
+// special returns the handler of a name.
+func special(name string) catalog.Handler {
+	all := catalog.Handlers()
+	return all[slices.IndexFunc(all, func(h catalog.Handler) bool { return h.Name == name })]
+}
+
+// at returns the number of an operand.
+func (t *translation) at(r cell.Ref) int {
+	if r.Kind == cell.Temp {
+		return t.vectors + r.Index
+	}
+	return t.place[r]
+}
+
+func (t *translation) emit(h catalog.Handler, operands ...cell.Ref) {
+	c := call{handler: h}
+	for _, r := range operands {
+		c.at = append(c.at, t.at(r))
+	}
+	t.calls = append(t.calls, c)
+}
+
+// translate emits the calls of the i-th instruction, or of a group of three that begins there. It
+// returns the number of instructions.
+func (t *translation) translate(i int) int {
+	in := t.program[i]
+	if name := t.group(i); name != "" {
+		next := t.program[i+1]
+		t.emit(special(name), in.A, in.B, next.A, next.B)
+		t.result(i + 2)
+		return 3
+	}
+	held := func(r cell.Ref) bool { return slices.Contains(t.acc, r) }
+	h := catalog.Handler{Name: in.Op.String(), Op: in.Op}
+	switch in.Op.Operands() {
+	case 0:
+		h.Form = catalog.NoOperand
+		t.emit(h)
+	case 1:
+		if !held(in.A) {
+			t.emit(special(catalog.Load), in.A)
+		}
+		if in.Op == cell.Copy {
+			t.copied(i, held(in.A))
+			return 1
+		}
+		h.Form = catalog.Acc
+		t.emit(h)
+	default:
+		a, b := in.A, in.B
+		if catalog.Commutes(in.Op) && held(b) {
+			a, b = b, a
+		}
+		switch {
+		case held(a) && a != b:
+			h.Form = catalog.AccMem
+			t.emit(h, b)
+		case held(b) && a != b:
+			h.Form = catalog.MemAcc
+			t.emit(h, a)
+		default:
+			h.Form = catalog.MemMem
+			t.emit(h, a, b)
+		}
+	}
+	t.result(i)
+	return 1
+}
+
+// copied ends a copy: the accumulator holds what it held, if it held that, and the result.
+func (t *translation) copied(i int, held bool) {
+	acc := t.acc
+	t.result(i)
+	if held {
+		t.acc = append(t.acc, slices.DeleteFunc(acc, func(r cell.Ref) bool { return r == t.program[i].Out })...)
+	}
+}
+
+// result ends the i-th instruction: the accumulator holds its result, which is stored if it is a
+// vector or if others than the next instruction read it.
+func (t *translation) result(i int) {
+	out := t.program[i].Out
+	t.acc = []cell.Ref{out}
+	if out.Kind != cell.Temp || !t.passed(i) {
+		t.emit(special(catalog.Store), out)
+	}
+}
+
+// passed reports whether nothing but the next instruction reads the result of the i-th, and finds it
+// in the accumulator.
+func (t *translation) passed(i int) bool {
+	out := t.program[i].Out
+	for j := i + 1; j < len(t.program); j++ {
+		in := t.program[j]
+		if slices.Contains(in.Args(), out) {
+			twice := in.Op.Operands() == 2 && in.A == in.B
+			return j == i+1 && !twice && t.group(j) == "" && t.dead(j, out)
+		}
+		if in.Out == out {
+			return true
+		}
+	}
+	return true
+}
+
+// dead reports whether no instruction after the i-th reads the value that r has before it.
+func (t *translation) dead(i int, r cell.Ref) bool {
+	if t.program[i].Out == r {
+		return true
+	}
+	for _, in := range t.program[i+1:] {
+		if slices.Contains(in.Args(), r) {
+			return false
+		}
+		if in.Out == r {
+			return true
+		}
+	}
+	return true
+}
+
+// group returns the name of the handler for the three instructions from the i-th on; "": there is
+// none. They combine four operands in memory, and nothing else reads the two values between.
+func (t *translation) group(i int) string {
+	if i+2 >= len(t.program) {
+		return ""
+	}
+	first, second, third := t.program[i], t.program[i+1], t.program[i+2]
+	name := map[cell.Op]string{cell.Add: catalog.SumOfFour, cell.Mul: catalog.TwoTerms}[first.Op]
+	x, y := first.Out, second.Out
+	switch {
+	case name == "" || second.Op != first.Op || third.Op != cell.Add:
+	case x == y || x.Kind != cell.Temp || y.Kind != cell.Temp || slices.Contains(second.Args(), x):
+	case third.A != x || third.B != y: // the order of a sum of two does not matter, but keep it simple
+	case t.dead(i+2, x) && t.dead(i+2, y):
+		return name
+	}
+	return ""
+}
