@@ -12,8 +12,8 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// blocks lists how many vectors of units a handler runs over: many, or the last ones.
-var blockVectors = []int{4, 1}
+// blockVectors lists how many vectors of units a handler runs over: many, or the last ones.
+var blockVectors = []int{4, 2, 1}
 
 // The registers that handlers share. code points to the current handler's address, which its
 // operands follow. table holds the address of each operand. Units begin unit bytes after it. last
@@ -23,7 +23,7 @@ var (
 	tableReg = reg.RDI
 	unitReg  = reg.RBX
 	lastReg  = reg.R13
-	operands = []reg.GPPhysical{reg.RAX, reg.RCX, reg.RDX, reg.R8}
+	operands = []reg.GPPhysical{reg.RAX, reg.RCX, reg.RDX, reg.R8, reg.R9}
 )
 
 // An interpreter writes handlers for blocks of so many vectors. The accumulator is in the first
@@ -57,7 +57,11 @@ func (a *asm) handlers(names []string) {
 }
 
 func (a interpreter) handler(h catalog.Handler) string {
-	name := fmt.Sprintf("%s%s%d", h.Name, h.Form, a.vectors)
+	name := fmt.Sprintf("%s%s", h.Name, h.Form)
+	if h.Stores {
+		name += "Stored"
+	}
+	name += fmt.Sprint(a.vectors)
 	a.begin(name, "()", fmt.Sprintf("is a handler of blocks of %d vectors.", a.vectors))
 	a.Attributes(attr.NOSPLIT | attr.NOFRAME)
 	if h.Name == catalog.End {
@@ -81,6 +85,9 @@ func (a interpreter) handler(h catalog.Handler) string {
 				in = append(in, m.Offset(4*a.width*v))
 			}
 			a.vector(h, a.phys(v), in)
+			if h.Stores {
+				a.VMOVUPS(a.phys(v), in[len(in)-1])
+			}
 		}
 	}
 	a.next(h)
@@ -120,6 +127,8 @@ func (a interpreter) vector(h catalog.Handler, acc reg.Physical, in []operand.Me
 	switch h.Form {
 	case catalog.NoOperand:
 		out = a.apply(h.Op, nil, nil)
+	case catalog.FromMem:
+		out = a.apply(h.Op, a.load(in[0]), nil)
 	case catalog.Acc:
 		out = a.apply(h.Op, a.load(acc), nil)
 	case catalog.AccMem:
@@ -201,7 +210,7 @@ func (a *asm) interpret() {
 	a.CMOVQGT(tile, m)
 	a.SUBQ(m, left)
 	a.XORQ(unitReg, unitReg)
-	for i, name := range []string{"Wide", "Single"} {
+	for i, name := range []string{"Four", "Two", "One"} {
 		units := blockVectors[i] * a.width
 		a.SUBQ(operand.Imm(uint64(units)), m)
 		a.JLT(operand.LabelRef("no" + name))

@@ -16,19 +16,20 @@ const (
 	maxVectors = 96
 	tempFloats = 4096
 	tileUnits  = 256 // units of a temporary, at most: more would not fit the nearest cache with the vectors
-	blockUnits = 64  // a tile is a multiple of it
+	blockUnits = 64  // units of the largest block: a tile is a multiple of it
+	blocks     = 3
 )
 
 // A machine is the interpreter of a level in assembly, with its handlers.
 type machine struct {
 	run      func(c *Code, v *[]float32, size, n, rows, steps int)
-	handlers []uintptr // two for each of catalog.Handlers(): for blocks of several vector registers, and of one
+	handlers []uintptr // for each of catalog.Handlers(), one for each block
 }
 
 var machines = sync.OnceValue(func() map[simd.Level]*machine {
 	all := map[simd.Level]*machine{}
 	for l, a := range interpreters {
-		m := &machine{run: a.run, handlers: make([]uintptr, 2*len(catalog.Handlers()))}
+		m := &machine{run: a.run, handlers: make([]uintptr, blocks*len(catalog.Handlers()))}
 		a.handlers(m.handlers)
 		all[l] = m
 	}
@@ -83,7 +84,7 @@ func (m *machine) code(p cell.Program, vectors []cell.Ref) *Code {
 	for _, r := range writes {
 		last = append(last, call{special(catalog.StoreLast), []int{t.place[r], copies + t.place[r]}})
 	}
-	return &Code{Wide: m.encode(t.calls, 0), Single: m.encode(t.calls, 1), Last: m.encode(last, 1),
+	return &Code{Four: m.encode(t.calls, 0), Two: m.encode(t.calls, 1), One: m.encode(t.calls, 2), Last: m.encode(last, 2),
 		Vectors: len(vectors), Temps: temps, Tile: tile}
 }
 
@@ -92,7 +93,7 @@ func (m *machine) encode(calls []call, block int) []uintptr {
 	var code []uintptr
 	all := catalog.Handlers()
 	for _, c := range append(slices.Clip(calls), call{handler: special(catalog.End)}) {
-		code = append(code, m.handlers[2*slices.Index(all, c.handler)+block])
+		code = append(code, m.handlers[blocks*slices.Index(all, c.handler)+block])
 		for _, at := range c.at {
 			code = append(code, uintptr(at))
 		}
@@ -139,6 +140,10 @@ func (t *translation) translate(i int) int {
 		h.Form = catalog.NoOperand
 		t.emit(h)
 	case 1:
+		if h.Form = catalog.FromMem; in.Op != cell.Copy && !held(in.A) && slices.Contains(catalog.Handlers(), h) {
+			t.emit(h, in.A)
+			break
+		}
 		if !held(in.A) {
 			t.emit(special(catalog.Load), in.A)
 		}
@@ -183,9 +188,16 @@ func (t *translation) copied(i int, held bool) {
 func (t *translation) result(i int) {
 	out := t.program[i].Out
 	t.acc = []cell.Ref{out}
-	if out.Kind != cell.Temp || !t.passed(i) {
-		t.emit(special(catalog.Store), out)
+	if out.Kind == cell.Temp && t.passed(i) {
+		return
 	}
+	last := &t.calls[len(t.calls)-1]
+	h := last.handler
+	if h.Stores = true; !last.handler.Stores && slices.Contains(catalog.Handlers(), h) {
+		last.handler, last.at = h, append(last.at, t.at(out))
+		return
+	}
+	t.emit(special(catalog.Store), out)
 }
 
 // passed reports whether nothing but the next instruction reads the result of the i-th, and finds it

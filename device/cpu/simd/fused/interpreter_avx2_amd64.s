@@ -8,6 +8,10 @@
 TEXT ·endNoOperand4AVX2(SB), NOSPLIT|NOFRAME, $0
 	RET
 
+// func endNoOperand2AVX2()
+TEXT ·endNoOperand2AVX2(SB), NOSPLIT|NOFRAME, $0
+	RET
+
 // func endNoOperand1AVX2()
 TEXT ·endNoOperand1AVX2(SB), NOSPLIT|NOFRAME, $0
 	RET
@@ -21,6 +25,16 @@ TEXT ·loadFromMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS 32(AX)(BX*1), Y1
 	VMOVUPS 64(AX)(BX*1), Y2
 	VMOVUPS 96(AX)(BX*1), Y3
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func loadFromMem2AVX2()
+// Requires: AVX
+TEXT ·loadFromMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y0
+	VMOVUPS 32(AX)(BX*1), Y1
 	ADDQ    $0x10, SI
 	JMP     (SI)
 
@@ -45,6 +59,16 @@ TEXT ·storeToMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x10, SI
 	JMP     (SI)
 
+// func storeToMem2AVX2()
+// Requires: AVX
+TEXT ·storeToMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS Y0, (AX)(BX*1)
+	VMOVUPS Y1, 32(AX)(BX*1)
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
 // func storeToMem1AVX2()
 // Requires: AVX
 TEXT ·storeToMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -64,6 +88,19 @@ TEXT ·loadLastLastFrom4AVX2(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS    (R13), Y4
 	VMASKMOVPS (AX)(BX*1), Y4, Y4
 	VMOVUPS    Y4, (CX)(BX*1)
+	ADDQ       $0x18, SI
+	JMP        (SI)
+
+// func loadLastLastFrom2AVX2()
+// Requires: AVX
+TEXT ·loadLastLastFrom2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ       8(SI), AX
+	MOVQ       (DI)(AX*8), AX
+	MOVQ       16(SI), CX
+	MOVQ       (DI)(CX*8), CX
+	VMOVUPS    (R13), Y2
+	VMASKMOVPS (AX)(BX*1), Y2, Y2
+	VMOVUPS    Y2, (CX)(BX*1)
 	ADDQ       $0x18, SI
 	JMP        (SI)
 
@@ -90,6 +127,19 @@ TEXT ·storeLastLastTo4AVX2(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS    (R13), Y5
 	VMOVUPS    (CX)(BX*1), Y4
 	VMASKMOVPS Y4, Y5, (AX)(BX*1)
+	ADDQ       $0x18, SI
+	JMP        (SI)
+
+// func storeLastLastTo2AVX2()
+// Requires: AVX
+TEXT ·storeLastLastTo2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ       8(SI), AX
+	MOVQ       (DI)(AX*8), AX
+	MOVQ       16(SI), CX
+	MOVQ       (DI)(CX*8), CX
+	VMOVUPS    (R13), Y3
+	VMOVUPS    (CX)(BX*1), Y2
+	VMASKMOVPS Y2, Y3, (AX)(BX*1)
 	ADDQ       $0x18, SI
 	JMP        (SI)
 
@@ -140,6 +190,30 @@ TEXT ·sumOfFourFourMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x28, SI
 	JMP     (SI)
 
+// func sumOfFourFourMem2AVX2()
+// Requires: AVX
+TEXT ·sumOfFourFourMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	MOVQ    32(SI), R8
+	MOVQ    (DI)(R8*8), R8
+	VMOVUPS (AX)(BX*1), Y0
+	VADDPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS (DX)(BX*1), Y1
+	VADDPS  (R8)(BX*1), Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VADDPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS 32(DX)(BX*1), Y2
+	VADDPS  32(R8)(BX*1), Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	ADDQ    $0x28, SI
+	JMP     (SI)
+
 // func sumOfFourFourMem1AVX2()
 // Requires: AVX
 TEXT ·sumOfFourFourMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -157,6 +231,96 @@ TEXT ·sumOfFourFourMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VADDPS  (R8)(BX*1), Y1, Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    $0x28, SI
+	JMP     (SI)
+
+// func sumOfFourFourMemStored4AVX2()
+// Requires: AVX
+TEXT ·sumOfFourFourMemStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	MOVQ    32(SI), R8
+	MOVQ    (DI)(R8*8), R8
+	MOVQ    40(SI), R9
+	MOVQ    (DI)(R9*8), R9
+	VMOVUPS (AX)(BX*1), Y0
+	VADDPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS (DX)(BX*1), Y1
+	VADDPS  (R8)(BX*1), Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (R9)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VADDPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS 32(DX)(BX*1), Y2
+	VADDPS  32(R8)(BX*1), Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, 32(R9)(BX*1)
+	VMOVUPS 64(AX)(BX*1), Y2
+	VADDPS  64(CX)(BX*1), Y2, Y2
+	VMOVUPS 64(DX)(BX*1), Y3
+	VADDPS  64(R8)(BX*1), Y3, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, 64(R9)(BX*1)
+	VMOVUPS 96(AX)(BX*1), Y3
+	VADDPS  96(CX)(BX*1), Y3, Y3
+	VMOVUPS 96(DX)(BX*1), Y4
+	VADDPS  96(R8)(BX*1), Y4, Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, 96(R9)(BX*1)
+	ADDQ    $0x30, SI
+	JMP     (SI)
+
+// func sumOfFourFourMemStored2AVX2()
+// Requires: AVX
+TEXT ·sumOfFourFourMemStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	MOVQ    32(SI), R8
+	MOVQ    (DI)(R8*8), R8
+	MOVQ    40(SI), R9
+	MOVQ    (DI)(R9*8), R9
+	VMOVUPS (AX)(BX*1), Y0
+	VADDPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS (DX)(BX*1), Y1
+	VADDPS  (R8)(BX*1), Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (R9)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VADDPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS 32(DX)(BX*1), Y2
+	VADDPS  32(R8)(BX*1), Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, 32(R9)(BX*1)
+	ADDQ    $0x30, SI
+	JMP     (SI)
+
+// func sumOfFourFourMemStored1AVX2()
+// Requires: AVX
+TEXT ·sumOfFourFourMemStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	MOVQ    32(SI), R8
+	MOVQ    (DI)(R8*8), R8
+	MOVQ    40(SI), R9
+	MOVQ    (DI)(R9*8), R9
+	VMOVUPS (AX)(BX*1), Y0
+	VADDPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS (DX)(BX*1), Y1
+	VADDPS  (R8)(BX*1), Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (R9)(BX*1)
+	ADDQ    $0x30, SI
 	JMP     (SI)
 
 // func twoTermsFourMem4AVX2()
@@ -193,6 +357,30 @@ TEXT ·twoTermsFourMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x28, SI
 	JMP     (SI)
 
+// func twoTermsFourMem2AVX2()
+// Requires: AVX
+TEXT ·twoTermsFourMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	MOVQ    32(SI), R8
+	MOVQ    (DI)(R8*8), R8
+	VMOVUPS (AX)(BX*1), Y0
+	VMULPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS (DX)(BX*1), Y1
+	VMULPS  (R8)(BX*1), Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMULPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS 32(DX)(BX*1), Y2
+	VMULPS  32(R8)(BX*1), Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	ADDQ    $0x28, SI
+	JMP     (SI)
+
 // func twoTermsFourMem1AVX2()
 // Requires: AVX
 TEXT ·twoTermsFourMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -212,6 +400,96 @@ TEXT ·twoTermsFourMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x28, SI
 	JMP     (SI)
 
+// func twoTermsFourMemStored4AVX2()
+// Requires: AVX
+TEXT ·twoTermsFourMemStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	MOVQ    32(SI), R8
+	MOVQ    (DI)(R8*8), R8
+	MOVQ    40(SI), R9
+	MOVQ    (DI)(R9*8), R9
+	VMOVUPS (AX)(BX*1), Y0
+	VMULPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS (DX)(BX*1), Y1
+	VMULPS  (R8)(BX*1), Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (R9)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMULPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS 32(DX)(BX*1), Y2
+	VMULPS  32(R8)(BX*1), Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, 32(R9)(BX*1)
+	VMOVUPS 64(AX)(BX*1), Y2
+	VMULPS  64(CX)(BX*1), Y2, Y2
+	VMOVUPS 64(DX)(BX*1), Y3
+	VMULPS  64(R8)(BX*1), Y3, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, 64(R9)(BX*1)
+	VMOVUPS 96(AX)(BX*1), Y3
+	VMULPS  96(CX)(BX*1), Y3, Y3
+	VMOVUPS 96(DX)(BX*1), Y4
+	VMULPS  96(R8)(BX*1), Y4, Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, 96(R9)(BX*1)
+	ADDQ    $0x30, SI
+	JMP     (SI)
+
+// func twoTermsFourMemStored2AVX2()
+// Requires: AVX
+TEXT ·twoTermsFourMemStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	MOVQ    32(SI), R8
+	MOVQ    (DI)(R8*8), R8
+	MOVQ    40(SI), R9
+	MOVQ    (DI)(R9*8), R9
+	VMOVUPS (AX)(BX*1), Y0
+	VMULPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS (DX)(BX*1), Y1
+	VMULPS  (R8)(BX*1), Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (R9)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMULPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS 32(DX)(BX*1), Y2
+	VMULPS  32(R8)(BX*1), Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, 32(R9)(BX*1)
+	ADDQ    $0x30, SI
+	JMP     (SI)
+
+// func twoTermsFourMemStored1AVX2()
+// Requires: AVX
+TEXT ·twoTermsFourMemStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	MOVQ    32(SI), R8
+	MOVQ    (DI)(R8*8), R8
+	MOVQ    40(SI), R9
+	MOVQ    (DI)(R9*8), R9
+	VMOVUPS (AX)(BX*1), Y0
+	VMULPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS (DX)(BX*1), Y1
+	VMULPS  (R8)(BX*1), Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (R9)(BX*1)
+	ADDQ    $0x30, SI
+	JMP     (SI)
+
 // func zeroNoOperand4AVX2()
 // Requires: AVX
 TEXT ·zeroNoOperand4AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -223,6 +501,16 @@ TEXT ·zeroNoOperand4AVX2(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VMOVUPS Y3, Y3
+	ADDQ    $0x08, SI
+	JMP     (SI)
+
+// func zeroNoOperand2AVX2()
+// Requires: AVX
+TEXT ·zeroNoOperand2AVX2(SB), NOSPLIT|NOFRAME, $0
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VMOVUPS Y1, Y1
 	ADDQ    $0x08, SI
 	JMP     (SI)
 
@@ -262,6 +550,18 @@ DATA c80000000<>+24(SB)/4, $0x80000000
 DATA c80000000<>+28(SB)/4, $0x80000000
 GLOBL c80000000<>(SB), RODATA|NOPTR, $32
 
+// func negAcc2AVX2()
+// Requires: AVX
+TEXT ·negAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS Y0, Y0
+	VXORPS  c80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y1, Y1
+	VXORPS  c80000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x08, SI
+	JMP     (SI)
+
 // func negAcc1AVX2()
 // Requires: AVX
 TEXT ·negAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -269,6 +569,161 @@ TEXT ·negAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VXORPS  c80000000<>+0(SB), Y0, Y0
 	VMOVUPS Y0, Y0
 	ADDQ    $0x08, SI
+	JMP     (SI)
+
+// func negAccStored4AVX2()
+// Requires: AVX
+TEXT ·negAccStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS Y0, Y0
+	VXORPS  c80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (AX)(BX*1)
+	VMOVUPS Y1, Y1
+	VXORPS  c80000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(AX)(BX*1)
+	VMOVUPS Y2, Y2
+	VXORPS  c80000000<>+0(SB), Y2, Y2
+	VMOVUPS Y2, Y2
+	VMOVUPS Y2, 64(AX)(BX*1)
+	VMOVUPS Y3, Y3
+	VXORPS  c80000000<>+0(SB), Y3, Y3
+	VMOVUPS Y3, Y3
+	VMOVUPS Y3, 96(AX)(BX*1)
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func negAccStored2AVX2()
+// Requires: AVX
+TEXT ·negAccStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS Y0, Y0
+	VXORPS  c80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (AX)(BX*1)
+	VMOVUPS Y1, Y1
+	VXORPS  c80000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(AX)(BX*1)
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func negAccStored1AVX2()
+// Requires: AVX
+TEXT ·negAccStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS Y0, Y0
+	VXORPS  c80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (AX)(BX*1)
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func negFromMem4AVX2()
+// Requires: AVX
+TEXT ·negFromMem4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y0
+	VXORPS  c80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VXORPS  c80000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS 64(AX)(BX*1), Y2
+	VXORPS  c80000000<>+0(SB), Y2, Y2
+	VMOVUPS Y2, Y2
+	VMOVUPS 96(AX)(BX*1), Y3
+	VXORPS  c80000000<>+0(SB), Y3, Y3
+	VMOVUPS Y3, Y3
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func negFromMem2AVX2()
+// Requires: AVX
+TEXT ·negFromMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y0
+	VXORPS  c80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VXORPS  c80000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func negFromMem1AVX2()
+// Requires: AVX
+TEXT ·negFromMem1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y0
+	VXORPS  c80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, Y0
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func negFromMemStored4AVX2()
+// Requires: AVX
+TEXT ·negFromMemStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VXORPS  c80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VXORPS  c80000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	VMOVUPS 64(AX)(BX*1), Y2
+	VXORPS  c80000000<>+0(SB), Y2, Y2
+	VMOVUPS Y2, Y2
+	VMOVUPS Y2, 64(CX)(BX*1)
+	VMOVUPS 96(AX)(BX*1), Y3
+	VXORPS  c80000000<>+0(SB), Y3, Y3
+	VMOVUPS Y3, Y3
+	VMOVUPS Y3, 96(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func negFromMemStored2AVX2()
+// Requires: AVX
+TEXT ·negFromMemStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VXORPS  c80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VXORPS  c80000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func negFromMemStored1AVX2()
+// Requires: AVX
+TEXT ·negFromMemStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VXORPS  c80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	ADDQ    $0x18, SI
 	JMP     (SI)
 
 // func oneminusAcc4AVX2()
@@ -303,6 +758,20 @@ DATA c3f800000<>+24(SB)/4, $0x3f800000
 DATA c3f800000<>+28(SB)/4, $0x3f800000
 GLOBL c3f800000<>(SB), RODATA|NOPTR, $32
 
+// func oneminusAcc2AVX2()
+// Requires: AVX
+TEXT ·oneminusAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS Y0, Y0
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y0, Y2, Y2
+	VMOVUPS Y2, Y0
+	VMOVUPS Y1, Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMOVUPS Y2, Y1
+	ADDQ    $0x08, SI
+	JMP     (SI)
+
 // func oneminusAcc1AVX2()
 // Requires: AVX
 TEXT ·oneminusAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -311,6 +780,182 @@ TEXT ·oneminusAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS  Y0, Y1, Y1
 	VMOVUPS Y1, Y0
 	ADDQ    $0x08, SI
+	JMP     (SI)
+
+// func oneminusAccStored4AVX2()
+// Requires: AVX
+TEXT ·oneminusAccStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS Y0, Y0
+	VMOVUPS c3f800000<>+0(SB), Y4
+	VSUBPS  Y0, Y4, Y4
+	VMOVUPS Y4, Y0
+	VMOVUPS Y0, (AX)(BX*1)
+	VMOVUPS Y1, Y1
+	VMOVUPS c3f800000<>+0(SB), Y4
+	VSUBPS  Y1, Y4, Y4
+	VMOVUPS Y4, Y1
+	VMOVUPS Y1, 32(AX)(BX*1)
+	VMOVUPS Y2, Y2
+	VMOVUPS c3f800000<>+0(SB), Y4
+	VSUBPS  Y2, Y4, Y4
+	VMOVUPS Y4, Y2
+	VMOVUPS Y2, 64(AX)(BX*1)
+	VMOVUPS Y3, Y3
+	VMOVUPS c3f800000<>+0(SB), Y4
+	VSUBPS  Y3, Y4, Y4
+	VMOVUPS Y4, Y3
+	VMOVUPS Y3, 96(AX)(BX*1)
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func oneminusAccStored2AVX2()
+// Requires: AVX
+TEXT ·oneminusAccStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS Y0, Y0
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y0, Y2, Y2
+	VMOVUPS Y2, Y0
+	VMOVUPS Y0, (AX)(BX*1)
+	VMOVUPS Y1, Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMOVUPS Y2, Y1
+	VMOVUPS Y1, 32(AX)(BX*1)
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func oneminusAccStored1AVX2()
+// Requires: AVX
+TEXT ·oneminusAccStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS Y0, Y0
+	VMOVUPS c3f800000<>+0(SB), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, Y0
+	VMOVUPS Y0, (AX)(BX*1)
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func oneminusFromMem4AVX2()
+// Requires: AVX
+TEXT ·oneminusFromMem4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y0
+	VMOVUPS c3f800000<>+0(SB), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMOVUPS Y2, Y1
+	VMOVUPS 64(AX)(BX*1), Y2
+	VMOVUPS c3f800000<>+0(SB), Y3
+	VSUBPS  Y2, Y3, Y3
+	VMOVUPS Y3, Y2
+	VMOVUPS 96(AX)(BX*1), Y3
+	VMOVUPS c3f800000<>+0(SB), Y4
+	VSUBPS  Y3, Y4, Y4
+	VMOVUPS Y4, Y3
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func oneminusFromMem2AVX2()
+// Requires: AVX
+TEXT ·oneminusFromMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y0
+	VMOVUPS c3f800000<>+0(SB), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMOVUPS Y2, Y1
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func oneminusFromMem1AVX2()
+// Requires: AVX
+TEXT ·oneminusFromMem1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y0
+	VMOVUPS c3f800000<>+0(SB), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, Y0
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func oneminusFromMemStored4AVX2()
+// Requires: AVX
+TEXT ·oneminusFromMemStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VMOVUPS c3f800000<>+0(SB), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMOVUPS Y2, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	VMOVUPS 64(AX)(BX*1), Y2
+	VMOVUPS c3f800000<>+0(SB), Y3
+	VSUBPS  Y2, Y3, Y3
+	VMOVUPS Y3, Y2
+	VMOVUPS Y2, 64(CX)(BX*1)
+	VMOVUPS 96(AX)(BX*1), Y3
+	VMOVUPS c3f800000<>+0(SB), Y4
+	VSUBPS  Y3, Y4, Y4
+	VMOVUPS Y4, Y3
+	VMOVUPS Y3, 96(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func oneminusFromMemStored2AVX2()
+// Requires: AVX
+TEXT ·oneminusFromMemStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VMOVUPS c3f800000<>+0(SB), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMOVUPS Y2, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func oneminusFromMemStored1AVX2()
+// Requires: AVX
+TEXT ·oneminusFromMemStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VMOVUPS c3f800000<>+0(SB), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	ADDQ    $0x18, SI
 	JMP     (SI)
 
 // func addAccMem4AVX2()
@@ -333,6 +978,20 @@ TEXT ·addAccMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x10, SI
 	JMP     (SI)
 
+// func addAccMem2AVX2()
+// Requires: AVX
+TEXT ·addAccMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS Y0, Y0
+	VADDPS  (AX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y1, Y1
+	VADDPS  32(AX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
 // func addAccMem1AVX2()
 // Requires: AVX
 TEXT ·addAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -342,6 +1001,64 @@ TEXT ·addAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VADDPS  (AX)(BX*1), Y0, Y0
 	VMOVUPS Y0, Y0
 	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func addAccMemStored4AVX2()
+// Requires: AVX
+TEXT ·addAccMemStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS Y0, Y0
+	VADDPS  (AX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS Y1, Y1
+	VADDPS  32(AX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	VMOVUPS Y2, Y2
+	VADDPS  64(AX)(BX*1), Y2, Y2
+	VMOVUPS Y2, Y2
+	VMOVUPS Y2, 64(CX)(BX*1)
+	VMOVUPS Y3, Y3
+	VADDPS  96(AX)(BX*1), Y3, Y3
+	VMOVUPS Y3, Y3
+	VMOVUPS Y3, 96(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func addAccMemStored2AVX2()
+// Requires: AVX
+TEXT ·addAccMemStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS Y0, Y0
+	VADDPS  (AX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS Y1, Y1
+	VADDPS  32(AX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func addAccMemStored1AVX2()
+// Requires: AVX
+TEXT ·addAccMemStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS Y0, Y0
+	VADDPS  (AX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	ADDQ    $0x18, SI
 	JMP     (SI)
 
 // func addMemMem4AVX2()
@@ -366,6 +1083,22 @@ TEXT ·addMemMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x18, SI
 	JMP     (SI)
 
+// func addMemMem2AVX2()
+// Requires: AVX
+TEXT ·addMemMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VADDPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VADDPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
 // func addMemMem1AVX2()
 // Requires: AVX
 TEXT ·addMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -377,6 +1110,70 @@ TEXT ·addMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VADDPS  (CX)(BX*1), Y0, Y0
 	VMOVUPS Y0, Y0
 	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func addMemMemStored4AVX2()
+// Requires: AVX
+TEXT ·addMemMemStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS (AX)(BX*1), Y0
+	VADDPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (DX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VADDPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(DX)(BX*1)
+	VMOVUPS 64(AX)(BX*1), Y2
+	VADDPS  64(CX)(BX*1), Y2, Y2
+	VMOVUPS Y2, Y2
+	VMOVUPS Y2, 64(DX)(BX*1)
+	VMOVUPS 96(AX)(BX*1), Y3
+	VADDPS  96(CX)(BX*1), Y3, Y3
+	VMOVUPS Y3, Y3
+	VMOVUPS Y3, 96(DX)(BX*1)
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// func addMemMemStored2AVX2()
+// Requires: AVX
+TEXT ·addMemMemStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS (AX)(BX*1), Y0
+	VADDPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (DX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VADDPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(DX)(BX*1)
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// func addMemMemStored1AVX2()
+// Requires: AVX
+TEXT ·addMemMemStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS (AX)(BX*1), Y0
+	VADDPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (DX)(BX*1)
+	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // func subAccMem4AVX2()
@@ -399,6 +1196,20 @@ TEXT ·subAccMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x10, SI
 	JMP     (SI)
 
+// func subAccMem2AVX2()
+// Requires: AVX
+TEXT ·subAccMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS Y0, Y0
+	VSUBPS  (AX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y1, Y1
+	VSUBPS  32(AX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
 // func subAccMem1AVX2()
 // Requires: AVX
 TEXT ·subAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -410,38 +1221,61 @@ TEXT ·subAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x10, SI
 	JMP     (SI)
 
-// func subMemMem4AVX2()
+// func subAccMemStored4AVX2()
 // Requires: AVX
-TEXT ·subMemMem4AVX2(SB), NOSPLIT|NOFRAME, $0
+TEXT ·subAccMemStored4AVX2(SB), NOSPLIT|NOFRAME, $0
 	MOVQ    8(SI), AX
 	MOVQ    (DI)(AX*8), AX
 	MOVQ    16(SI), CX
 	MOVQ    (DI)(CX*8), CX
-	VMOVUPS (AX)(BX*1), Y0
-	VSUBPS  (CX)(BX*1), Y0, Y0
 	VMOVUPS Y0, Y0
-	VMOVUPS 32(AX)(BX*1), Y1
-	VSUBPS  32(CX)(BX*1), Y1, Y1
+	VSUBPS  (AX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
 	VMOVUPS Y1, Y1
-	VMOVUPS 64(AX)(BX*1), Y2
-	VSUBPS  64(CX)(BX*1), Y2, Y2
+	VSUBPS  32(AX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
 	VMOVUPS Y2, Y2
-	VMOVUPS 96(AX)(BX*1), Y3
-	VSUBPS  96(CX)(BX*1), Y3, Y3
+	VSUBPS  64(AX)(BX*1), Y2, Y2
+	VMOVUPS Y2, Y2
+	VMOVUPS Y2, 64(CX)(BX*1)
 	VMOVUPS Y3, Y3
+	VSUBPS  96(AX)(BX*1), Y3, Y3
+	VMOVUPS Y3, Y3
+	VMOVUPS Y3, 96(CX)(BX*1)
 	ADDQ    $0x18, SI
 	JMP     (SI)
 
-// func subMemMem1AVX2()
+// func subAccMemStored2AVX2()
 // Requires: AVX
-TEXT ·subMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
+TEXT ·subAccMemStored2AVX2(SB), NOSPLIT|NOFRAME, $0
 	MOVQ    8(SI), AX
 	MOVQ    (DI)(AX*8), AX
 	MOVQ    16(SI), CX
 	MOVQ    (DI)(CX*8), CX
-	VMOVUPS (AX)(BX*1), Y0
-	VSUBPS  (CX)(BX*1), Y0, Y0
 	VMOVUPS Y0, Y0
+	VSUBPS  (AX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS Y1, Y1
+	VSUBPS  32(AX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func subAccMemStored1AVX2()
+// Requires: AVX
+TEXT ·subAccMemStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS Y0, Y0
+	VSUBPS  (AX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
 	ADDQ    $0x18, SI
 	JMP     (SI)
 
@@ -469,6 +1303,22 @@ TEXT ·subMemAcc4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x10, SI
 	JMP     (SI)
 
+// func subMemAcc2AVX2()
+// Requires: AVX
+TEXT ·subMemAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y2
+	VMOVUPS Y0, Y0
+	VSUBPS  Y0, Y2, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y2
+	VMOVUPS Y1, Y1
+	VSUBPS  Y1, Y2, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
 // func subMemAcc1AVX2()
 // Requires: AVX
 TEXT ·subMemAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -479,6 +1329,186 @@ TEXT ·subMemAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS  Y0, Y1, Y0
 	VMOVUPS Y0, Y0
 	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func subMemAccStored4AVX2()
+// Requires: AVX
+TEXT ·subMemAccStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y4
+	VMOVUPS Y0, Y0
+	VSUBPS  Y0, Y4, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y4
+	VMOVUPS Y1, Y1
+	VSUBPS  Y1, Y4, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	VMOVUPS 64(AX)(BX*1), Y4
+	VMOVUPS Y2, Y2
+	VSUBPS  Y2, Y4, Y2
+	VMOVUPS Y2, Y2
+	VMOVUPS Y2, 64(CX)(BX*1)
+	VMOVUPS 96(AX)(BX*1), Y4
+	VMOVUPS Y3, Y3
+	VSUBPS  Y3, Y4, Y3
+	VMOVUPS Y3, Y3
+	VMOVUPS Y3, 96(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func subMemAccStored2AVX2()
+// Requires: AVX
+TEXT ·subMemAccStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y2
+	VMOVUPS Y0, Y0
+	VSUBPS  Y0, Y2, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y2
+	VMOVUPS Y1, Y1
+	VSUBPS  Y1, Y2, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func subMemAccStored1AVX2()
+// Requires: AVX
+TEXT ·subMemAccStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y1
+	VMOVUPS Y0, Y0
+	VSUBPS  Y0, Y1, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func subMemMem4AVX2()
+// Requires: AVX
+TEXT ·subMemMem4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VSUBPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VSUBPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS 64(AX)(BX*1), Y2
+	VSUBPS  64(CX)(BX*1), Y2, Y2
+	VMOVUPS Y2, Y2
+	VMOVUPS 96(AX)(BX*1), Y3
+	VSUBPS  96(CX)(BX*1), Y3, Y3
+	VMOVUPS Y3, Y3
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func subMemMem2AVX2()
+// Requires: AVX
+TEXT ·subMemMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VSUBPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VSUBPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func subMemMem1AVX2()
+// Requires: AVX
+TEXT ·subMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VSUBPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func subMemMemStored4AVX2()
+// Requires: AVX
+TEXT ·subMemMemStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS (AX)(BX*1), Y0
+	VSUBPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (DX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VSUBPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(DX)(BX*1)
+	VMOVUPS 64(AX)(BX*1), Y2
+	VSUBPS  64(CX)(BX*1), Y2, Y2
+	VMOVUPS Y2, Y2
+	VMOVUPS Y2, 64(DX)(BX*1)
+	VMOVUPS 96(AX)(BX*1), Y3
+	VSUBPS  96(CX)(BX*1), Y3, Y3
+	VMOVUPS Y3, Y3
+	VMOVUPS Y3, 96(DX)(BX*1)
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// func subMemMemStored2AVX2()
+// Requires: AVX
+TEXT ·subMemMemStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS (AX)(BX*1), Y0
+	VSUBPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (DX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VSUBPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(DX)(BX*1)
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// func subMemMemStored1AVX2()
+// Requires: AVX
+TEXT ·subMemMemStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS (AX)(BX*1), Y0
+	VSUBPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (DX)(BX*1)
+	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // func mulAccMem4AVX2()
@@ -501,6 +1531,20 @@ TEXT ·mulAccMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x10, SI
 	JMP     (SI)
 
+// func mulAccMem2AVX2()
+// Requires: AVX
+TEXT ·mulAccMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS Y0, Y0
+	VMULPS  (AX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y1, Y1
+	VMULPS  32(AX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
 // func mulAccMem1AVX2()
 // Requires: AVX
 TEXT ·mulAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -510,6 +1554,64 @@ TEXT ·mulAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VMULPS  (AX)(BX*1), Y0, Y0
 	VMOVUPS Y0, Y0
 	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func mulAccMemStored4AVX2()
+// Requires: AVX
+TEXT ·mulAccMemStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS Y0, Y0
+	VMULPS  (AX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS Y1, Y1
+	VMULPS  32(AX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	VMOVUPS Y2, Y2
+	VMULPS  64(AX)(BX*1), Y2, Y2
+	VMOVUPS Y2, Y2
+	VMOVUPS Y2, 64(CX)(BX*1)
+	VMOVUPS Y3, Y3
+	VMULPS  96(AX)(BX*1), Y3, Y3
+	VMOVUPS Y3, Y3
+	VMOVUPS Y3, 96(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func mulAccMemStored2AVX2()
+// Requires: AVX
+TEXT ·mulAccMemStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS Y0, Y0
+	VMULPS  (AX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS Y1, Y1
+	VMULPS  32(AX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func mulAccMemStored1AVX2()
+// Requires: AVX
+TEXT ·mulAccMemStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS Y0, Y0
+	VMULPS  (AX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	ADDQ    $0x18, SI
 	JMP     (SI)
 
 // func mulMemMem4AVX2()
@@ -534,6 +1636,22 @@ TEXT ·mulMemMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x18, SI
 	JMP     (SI)
 
+// func mulMemMem2AVX2()
+// Requires: AVX
+TEXT ·mulMemMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VMULPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMULPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
 // func mulMemMem1AVX2()
 // Requires: AVX
 TEXT ·mulMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -545,6 +1663,70 @@ TEXT ·mulMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VMULPS  (CX)(BX*1), Y0, Y0
 	VMOVUPS Y0, Y0
 	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func mulMemMemStored4AVX2()
+// Requires: AVX
+TEXT ·mulMemMemStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS (AX)(BX*1), Y0
+	VMULPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (DX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMULPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(DX)(BX*1)
+	VMOVUPS 64(AX)(BX*1), Y2
+	VMULPS  64(CX)(BX*1), Y2, Y2
+	VMOVUPS Y2, Y2
+	VMOVUPS Y2, 64(DX)(BX*1)
+	VMOVUPS 96(AX)(BX*1), Y3
+	VMULPS  96(CX)(BX*1), Y3, Y3
+	VMOVUPS Y3, Y3
+	VMOVUPS Y3, 96(DX)(BX*1)
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// func mulMemMemStored2AVX2()
+// Requires: AVX
+TEXT ·mulMemMemStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS (AX)(BX*1), Y0
+	VMULPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (DX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMULPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS Y1, 32(DX)(BX*1)
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// func mulMemMemStored1AVX2()
+// Requires: AVX
+TEXT ·mulMemMemStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS (AX)(BX*1), Y0
+	VMULPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y0, (DX)(BX*1)
+	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // func divAccMem4AVX2()
@@ -567,6 +1749,20 @@ TEXT ·divAccMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x10, SI
 	JMP     (SI)
 
+// func divAccMem2AVX2()
+// Requires: AVX
+TEXT ·divAccMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS Y0, Y0
+	VDIVPS  (AX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y1, Y1
+	VDIVPS  32(AX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
 // func divAccMem1AVX2()
 // Requires: AVX
 TEXT ·divAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -576,41 +1772,6 @@ TEXT ·divAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VDIVPS  (AX)(BX*1), Y0, Y0
 	VMOVUPS Y0, Y0
 	ADDQ    $0x10, SI
-	JMP     (SI)
-
-// func divMemMem4AVX2()
-// Requires: AVX
-TEXT ·divMemMem4AVX2(SB), NOSPLIT|NOFRAME, $0
-	MOVQ    8(SI), AX
-	MOVQ    (DI)(AX*8), AX
-	MOVQ    16(SI), CX
-	MOVQ    (DI)(CX*8), CX
-	VMOVUPS (AX)(BX*1), Y0
-	VDIVPS  (CX)(BX*1), Y0, Y0
-	VMOVUPS Y0, Y0
-	VMOVUPS 32(AX)(BX*1), Y1
-	VDIVPS  32(CX)(BX*1), Y1, Y1
-	VMOVUPS Y1, Y1
-	VMOVUPS 64(AX)(BX*1), Y2
-	VDIVPS  64(CX)(BX*1), Y2, Y2
-	VMOVUPS Y2, Y2
-	VMOVUPS 96(AX)(BX*1), Y3
-	VDIVPS  96(CX)(BX*1), Y3, Y3
-	VMOVUPS Y3, Y3
-	ADDQ    $0x18, SI
-	JMP     (SI)
-
-// func divMemMem1AVX2()
-// Requires: AVX
-TEXT ·divMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
-	MOVQ    8(SI), AX
-	MOVQ    (DI)(AX*8), AX
-	MOVQ    16(SI), CX
-	MOVQ    (DI)(CX*8), CX
-	VMOVUPS (AX)(BX*1), Y0
-	VDIVPS  (CX)(BX*1), Y0, Y0
-	VMOVUPS Y0, Y0
-	ADDQ    $0x18, SI
 	JMP     (SI)
 
 // func divMemAcc4AVX2()
@@ -637,6 +1798,22 @@ TEXT ·divMemAcc4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x10, SI
 	JMP     (SI)
 
+// func divMemAcc2AVX2()
+// Requires: AVX
+TEXT ·divMemAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y2
+	VMOVUPS Y0, Y0
+	VDIVPS  Y0, Y2, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y2
+	VMOVUPS Y1, Y1
+	VDIVPS  Y1, Y2, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
 // func divMemAcc1AVX2()
 // Requires: AVX
 TEXT ·divMemAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -647,6 +1824,57 @@ TEXT ·divMemAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VDIVPS  Y0, Y1, Y0
 	VMOVUPS Y0, Y0
 	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func divMemMem4AVX2()
+// Requires: AVX
+TEXT ·divMemMem4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VDIVPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VDIVPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS 64(AX)(BX*1), Y2
+	VDIVPS  64(CX)(BX*1), Y2, Y2
+	VMOVUPS Y2, Y2
+	VMOVUPS 96(AX)(BX*1), Y3
+	VDIVPS  96(CX)(BX*1), Y3, Y3
+	VMOVUPS Y3, Y3
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func divMemMem2AVX2()
+// Requires: AVX
+TEXT ·divMemMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VDIVPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VDIVPS  32(CX)(BX*1), Y1, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func divMemMem1AVX2()
+// Requires: AVX
+TEXT ·divMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VDIVPS  (CX)(BX*1), Y0, Y0
+	VMOVUPS Y0, Y0
+	ADDQ    $0x18, SI
 	JMP     (SI)
 
 // func sigmoidAcc4AVX2()
@@ -874,6 +2102,72 @@ DATA c3effffff<>+20(SB)/4, $0x3effffff
 DATA c3effffff<>+24(SB)/4, $0x3effffff
 DATA c3effffff<>+28(SB)/4, $0x3effffff
 GLOBL c3effffff<>(SB), RODATA|NOPTR, $32
+
+// func sigmoidAcc2AVX2()
+// Requires: AVX, AVX2, FMA3
+TEXT ·sigmoidAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS      Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y0, Y4, Y3, Y0
+	VDIVPS       Y2, Y0, Y0
+	VMOVUPS      Y0, Y0
+	VMOVUPS      Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMOVUPS      Y1, Y1
+	ADDQ         $0x08, SI
+	JMP          (SI)
 
 // func sigmoidAcc1AVX2()
 // Requires: AVX, AVX2, FMA3
@@ -1151,6 +2445,64 @@ DATA c7fffffff<>+24(SB)/4, $0x7fffffff
 DATA c7fffffff<>+28(SB)/4, $0x7fffffff
 GLOBL c7fffffff<>(SB), RODATA|NOPTR, $32
 
+// func tanhAcc2AVX2()
+// Requires: AVX, AVX2, FMA3
+TEXT ·tanhAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS      Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	VMOVUPS      Y0, Y0
+	VMOVUPS      Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      Y1, Y1
+	ADDQ         $0x08, SI
+	JMP          (SI)
+
 // func tanhAcc1AVX2()
 // Requires: AVX, AVX2, FMA3
 TEXT ·tanhAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -1214,6 +2566,20 @@ DATA c00000000<>+20(SB)/4, $0x00000000
 DATA c00000000<>+24(SB)/4, $0x00000000
 DATA c00000000<>+28(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $32
+
+// func reluAcc2AVX2()
+// Requires: AVX
+TEXT ·reluAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS Y0, Y0
+	VMOVUPS c00000000<>+0(SB), Y2
+	VMAXPS  Y0, Y2, Y2
+	VMOVUPS Y2, Y0
+	VMOVUPS Y1, Y1
+	VMOVUPS c00000000<>+0(SB), Y2
+	VMAXPS  Y1, Y2, Y2
+	VMOVUPS Y2, Y1
+	ADDQ    $0x08, SI
+	JMP     (SI)
 
 // func reluAcc1AVX2()
 // Requires: AVX
@@ -1348,6 +2714,66 @@ DATA c42b20000<>+20(SB)/4, $0x42b20000
 DATA c42b20000<>+24(SB)/4, $0x42b20000
 DATA c42b20000<>+28(SB)/4, $0x42b20000
 GLOBL c42b20000<>(SB), RODATA|NOPTR, $32
+
+// func expAcc2AVX2()
+// Requires: AVX, AVX2, FMA3
+TEXT ·expAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS      Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y0, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y2, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y3
+	VPSUBD       c4b400000<>+0(SB), Y2, Y0
+	VPSRAD       $0x01, Y0, Y2
+	VPSUBD       Y2, Y0, Y0
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, Y0
+	VMOVUPS      Y1, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y2, Y1, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y1
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y1, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VPSUBD       c4b400000<>+0(SB), Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, Y1
+	ADDQ         $0x08, SI
+	JMP          (SI)
 
 // func expAcc1AVX2()
 // Requires: AVX, AVX2, FMA3
@@ -1622,6 +3048,94 @@ DATA c3eaaaaab<>+24(SB)/4, $0x3eaaaaab
 DATA c3eaaaaab<>+28(SB)/4, $0x3eaaaaab
 GLOBL c3eaaaaab<>(SB), RODATA|NOPTR, $32
 
+// func softplusAcc2AVX2()
+// Requires: AVX, AVX2, FMA3
+TEXT ·softplusAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS      Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      c3d9d89d9<>+0(SB), Y4
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
+	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y2, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y4
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y0, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, Y0
+	VMOVUPS      Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      c3d9d89d9<>+0(SB), Y4
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
+	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y2, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y4
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, Y1
+	ADDQ         $0x08, SI
+	JMP          (SI)
+
 // func softplusAcc1AVX2()
 // Requires: AVX, AVX2, FMA3
 TEXT ·softplusAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -1695,6 +3209,22 @@ TEXT ·sqrtAcc4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x08, SI
 	JMP     (SI)
 
+// func sqrtAcc2AVX2()
+// Requires: AVX
+TEXT ·sqrtAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	VMOVUPS Y0, Y0
+	VMOVUPS c00000000<>+0(SB), Y2
+	VMAXPS  Y0, Y2, Y2
+	VSQRTPS Y2, Y2
+	VMOVUPS Y2, Y0
+	VMOVUPS Y1, Y1
+	VMOVUPS c00000000<>+0(SB), Y2
+	VMAXPS  Y1, Y2, Y2
+	VSQRTPS Y2, Y2
+	VMOVUPS Y2, Y1
+	ADDQ    $0x08, SI
+	JMP     (SI)
+
 // func sqrtAcc1AVX2()
 // Requires: AVX
 TEXT ·sqrtAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -1742,6 +3272,28 @@ TEXT ·sigmoidgradAccMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x10, SI
 	JMP     (SI)
 
+// func sigmoidgradAccMem2AVX2()
+// Requires: AVX
+TEXT ·sigmoidgradAccMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS Y0, Y0
+	VMOVUPS (AX)(BX*1), Y2
+	VMOVUPS c3f800000<>+0(SB), Y3
+	VSUBPS  Y2, Y3, Y3
+	VMULPS  Y2, Y0, Y0
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS Y3, Y0
+	VMOVUPS Y1, Y1
+	VMOVUPS 32(AX)(BX*1), Y2
+	VMOVUPS c3f800000<>+0(SB), Y3
+	VSUBPS  Y2, Y3, Y3
+	VMULPS  Y2, Y1, Y1
+	VMULPS  Y1, Y3, Y3
+	VMOVUPS Y3, Y1
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
 // func sigmoidgradAccMem1AVX2()
 // Requires: AVX
 TEXT ·sigmoidgradAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -1755,6 +3307,251 @@ TEXT ·sigmoidgradAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VMULPS  Y0, Y2, Y2
 	VMOVUPS Y2, Y0
 	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func sigmoidgradAccMemStored4AVX2()
+// Requires: AVX
+TEXT ·sigmoidgradAccMemStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS Y0, Y0
+	VMOVUPS (AX)(BX*1), Y4
+	VMOVUPS c3f800000<>+0(SB), Y5
+	VSUBPS  Y4, Y5, Y5
+	VMULPS  Y4, Y0, Y0
+	VMULPS  Y0, Y5, Y5
+	VMOVUPS Y5, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS Y1, Y1
+	VMOVUPS 32(AX)(BX*1), Y4
+	VMOVUPS c3f800000<>+0(SB), Y5
+	VSUBPS  Y4, Y5, Y5
+	VMULPS  Y4, Y1, Y1
+	VMULPS  Y1, Y5, Y5
+	VMOVUPS Y5, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	VMOVUPS Y2, Y2
+	VMOVUPS 64(AX)(BX*1), Y4
+	VMOVUPS c3f800000<>+0(SB), Y5
+	VSUBPS  Y4, Y5, Y5
+	VMULPS  Y4, Y2, Y2
+	VMULPS  Y2, Y5, Y5
+	VMOVUPS Y5, Y2
+	VMOVUPS Y2, 64(CX)(BX*1)
+	VMOVUPS Y3, Y3
+	VMOVUPS 96(AX)(BX*1), Y4
+	VMOVUPS c3f800000<>+0(SB), Y5
+	VSUBPS  Y4, Y5, Y5
+	VMULPS  Y4, Y3, Y3
+	VMULPS  Y3, Y5, Y5
+	VMOVUPS Y5, Y3
+	VMOVUPS Y3, 96(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func sigmoidgradAccMemStored2AVX2()
+// Requires: AVX
+TEXT ·sigmoidgradAccMemStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS Y0, Y0
+	VMOVUPS (AX)(BX*1), Y2
+	VMOVUPS c3f800000<>+0(SB), Y3
+	VSUBPS  Y2, Y3, Y3
+	VMULPS  Y2, Y0, Y0
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS Y3, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS Y1, Y1
+	VMOVUPS 32(AX)(BX*1), Y2
+	VMOVUPS c3f800000<>+0(SB), Y3
+	VSUBPS  Y2, Y3, Y3
+	VMULPS  Y2, Y1, Y1
+	VMULPS  Y1, Y3, Y3
+	VMOVUPS Y3, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func sigmoidgradAccMemStored1AVX2()
+// Requires: AVX
+TEXT ·sigmoidgradAccMemStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS Y0, Y0
+	VMOVUPS (AX)(BX*1), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMULPS  Y1, Y0, Y0
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func sigmoidgradMemAcc4AVX2()
+// Requires: AVX
+TEXT ·sigmoidgradMemAcc4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y4
+	VMOVUPS Y0, Y0
+	VMOVUPS c3f800000<>+0(SB), Y5
+	VSUBPS  Y0, Y5, Y5
+	VMULPS  Y0, Y4, Y0
+	VMULPS  Y0, Y5, Y5
+	VMOVUPS Y5, Y0
+	VMOVUPS 32(AX)(BX*1), Y4
+	VMOVUPS Y1, Y1
+	VMOVUPS c3f800000<>+0(SB), Y5
+	VSUBPS  Y1, Y5, Y5
+	VMULPS  Y1, Y4, Y1
+	VMULPS  Y1, Y5, Y5
+	VMOVUPS Y5, Y1
+	VMOVUPS 64(AX)(BX*1), Y4
+	VMOVUPS Y2, Y2
+	VMOVUPS c3f800000<>+0(SB), Y5
+	VSUBPS  Y2, Y5, Y5
+	VMULPS  Y2, Y4, Y2
+	VMULPS  Y2, Y5, Y5
+	VMOVUPS Y5, Y2
+	VMOVUPS 96(AX)(BX*1), Y4
+	VMOVUPS Y3, Y3
+	VMOVUPS c3f800000<>+0(SB), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y3, Y4, Y3
+	VMULPS  Y3, Y5, Y5
+	VMOVUPS Y5, Y3
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func sigmoidgradMemAcc2AVX2()
+// Requires: AVX
+TEXT ·sigmoidgradMemAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y2
+	VMOVUPS Y0, Y0
+	VMOVUPS c3f800000<>+0(SB), Y3
+	VSUBPS  Y0, Y3, Y3
+	VMULPS  Y0, Y2, Y0
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS Y3, Y0
+	VMOVUPS 32(AX)(BX*1), Y2
+	VMOVUPS Y1, Y1
+	VMOVUPS c3f800000<>+0(SB), Y3
+	VSUBPS  Y1, Y3, Y3
+	VMULPS  Y1, Y2, Y1
+	VMULPS  Y1, Y3, Y3
+	VMOVUPS Y3, Y1
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func sigmoidgradMemAcc1AVX2()
+// Requires: AVX
+TEXT ·sigmoidgradMemAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y1
+	VMOVUPS Y0, Y0
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y0, Y2, Y2
+	VMULPS  Y0, Y1, Y0
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, Y0
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func sigmoidgradMemAccStored4AVX2()
+// Requires: AVX
+TEXT ·sigmoidgradMemAccStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y4
+	VMOVUPS Y0, Y0
+	VMOVUPS c3f800000<>+0(SB), Y5
+	VSUBPS  Y0, Y5, Y5
+	VMULPS  Y0, Y4, Y0
+	VMULPS  Y0, Y5, Y5
+	VMOVUPS Y5, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y4
+	VMOVUPS Y1, Y1
+	VMOVUPS c3f800000<>+0(SB), Y5
+	VSUBPS  Y1, Y5, Y5
+	VMULPS  Y1, Y4, Y1
+	VMULPS  Y1, Y5, Y5
+	VMOVUPS Y5, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	VMOVUPS 64(AX)(BX*1), Y4
+	VMOVUPS Y2, Y2
+	VMOVUPS c3f800000<>+0(SB), Y5
+	VSUBPS  Y2, Y5, Y5
+	VMULPS  Y2, Y4, Y2
+	VMULPS  Y2, Y5, Y5
+	VMOVUPS Y5, Y2
+	VMOVUPS Y2, 64(CX)(BX*1)
+	VMOVUPS 96(AX)(BX*1), Y4
+	VMOVUPS Y3, Y3
+	VMOVUPS c3f800000<>+0(SB), Y5
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y3, Y4, Y3
+	VMULPS  Y3, Y5, Y5
+	VMOVUPS Y5, Y3
+	VMOVUPS Y3, 96(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func sigmoidgradMemAccStored2AVX2()
+// Requires: AVX
+TEXT ·sigmoidgradMemAccStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y2
+	VMOVUPS Y0, Y0
+	VMOVUPS c3f800000<>+0(SB), Y3
+	VSUBPS  Y0, Y3, Y3
+	VMULPS  Y0, Y2, Y0
+	VMULPS  Y0, Y3, Y3
+	VMOVUPS Y3, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y2
+	VMOVUPS Y1, Y1
+	VMOVUPS c3f800000<>+0(SB), Y3
+	VSUBPS  Y1, Y3, Y3
+	VMULPS  Y1, Y2, Y1
+	VMULPS  Y1, Y3, Y3
+	VMOVUPS Y3, Y1
+	VMOVUPS Y1, 32(CX)(BX*1)
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
+// func sigmoidgradMemAccStored1AVX2()
+// Requires: AVX
+TEXT ·sigmoidgradMemAccStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y1
+	VMOVUPS Y0, Y0
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y0, Y2, Y2
+	VMULPS  Y0, Y1, Y0
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, Y0
+	VMOVUPS Y0, (CX)(BX*1)
+	ADDQ    $0x18, SI
 	JMP     (SI)
 
 // func sigmoidgradMemMem4AVX2()
@@ -1795,6 +3592,30 @@ TEXT ·sigmoidgradMemMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x18, SI
 	JMP     (SI)
 
+// func sigmoidgradMemMem2AVX2()
+// Requires: AVX
+TEXT ·sigmoidgradMemMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VMOVUPS (CX)(BX*1), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMULPS  Y1, Y0, Y0
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMOVUPS 32(CX)(BX*1), Y2
+	VMOVUPS c3f800000<>+0(SB), Y3
+	VSUBPS  Y2, Y3, Y3
+	VMULPS  Y2, Y1, Y1
+	VMULPS  Y1, Y3, Y3
+	VMOVUPS Y3, Y1
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
 // func sigmoidgradMemMem1AVX2()
 // Requires: AVX
 TEXT ·sigmoidgradMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -1812,55 +3633,96 @@ TEXT ·sigmoidgradMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x18, SI
 	JMP     (SI)
 
-// func sigmoidgradMemAcc4AVX2()
+// func sigmoidgradMemMemStored4AVX2()
 // Requires: AVX
-TEXT ·sigmoidgradMemAcc4AVX2(SB), NOSPLIT|NOFRAME, $0
+TEXT ·sigmoidgradMemMemStored4AVX2(SB), NOSPLIT|NOFRAME, $0
 	MOVQ    8(SI), AX
 	MOVQ    (DI)(AX*8), AX
-	VMOVUPS (AX)(BX*1), Y4
-	VMOVUPS Y0, Y0
-	VMOVUPS c3f800000<>+0(SB), Y5
-	VSUBPS  Y0, Y5, Y5
-	VMULPS  Y0, Y4, Y0
-	VMULPS  Y0, Y5, Y5
-	VMOVUPS Y5, Y0
-	VMOVUPS 32(AX)(BX*1), Y4
-	VMOVUPS Y1, Y1
-	VMOVUPS c3f800000<>+0(SB), Y5
-	VSUBPS  Y1, Y5, Y5
-	VMULPS  Y1, Y4, Y1
-	VMULPS  Y1, Y5, Y5
-	VMOVUPS Y5, Y1
-	VMOVUPS 64(AX)(BX*1), Y4
-	VMOVUPS Y2, Y2
-	VMOVUPS c3f800000<>+0(SB), Y5
-	VSUBPS  Y2, Y5, Y5
-	VMULPS  Y2, Y4, Y2
-	VMULPS  Y2, Y5, Y5
-	VMOVUPS Y5, Y2
-	VMOVUPS 96(AX)(BX*1), Y4
-	VMOVUPS Y3, Y3
-	VMOVUPS c3f800000<>+0(SB), Y5
-	VSUBPS  Y3, Y5, Y5
-	VMULPS  Y3, Y4, Y3
-	VMULPS  Y3, Y5, Y5
-	VMOVUPS Y5, Y3
-	ADDQ    $0x10, SI
-	JMP     (SI)
-
-// func sigmoidgradMemAcc1AVX2()
-// Requires: AVX
-TEXT ·sigmoidgradMemAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
-	MOVQ    8(SI), AX
-	MOVQ    (DI)(AX*8), AX
-	VMOVUPS (AX)(BX*1), Y1
-	VMOVUPS Y0, Y0
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS (AX)(BX*1), Y0
+	VMOVUPS (CX)(BX*1), Y1
 	VMOVUPS c3f800000<>+0(SB), Y2
-	VSUBPS  Y0, Y2, Y2
-	VMULPS  Y0, Y1, Y0
+	VSUBPS  Y1, Y2, Y2
+	VMULPS  Y1, Y0, Y0
 	VMULPS  Y0, Y2, Y2
 	VMOVUPS Y2, Y0
-	ADDQ    $0x10, SI
+	VMOVUPS Y0, (DX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMOVUPS 32(CX)(BX*1), Y2
+	VMOVUPS c3f800000<>+0(SB), Y3
+	VSUBPS  Y2, Y3, Y3
+	VMULPS  Y2, Y1, Y1
+	VMULPS  Y1, Y3, Y3
+	VMOVUPS Y3, Y1
+	VMOVUPS Y1, 32(DX)(BX*1)
+	VMOVUPS 64(AX)(BX*1), Y2
+	VMOVUPS 64(CX)(BX*1), Y3
+	VMOVUPS c3f800000<>+0(SB), Y4
+	VSUBPS  Y3, Y4, Y4
+	VMULPS  Y3, Y2, Y2
+	VMULPS  Y2, Y4, Y4
+	VMOVUPS Y4, Y2
+	VMOVUPS Y2, 64(DX)(BX*1)
+	VMOVUPS 96(AX)(BX*1), Y3
+	VMOVUPS 96(CX)(BX*1), Y4
+	VMOVUPS c3f800000<>+0(SB), Y5
+	VSUBPS  Y4, Y5, Y5
+	VMULPS  Y4, Y3, Y3
+	VMULPS  Y3, Y5, Y5
+	VMOVUPS Y5, Y3
+	VMOVUPS Y3, 96(DX)(BX*1)
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// func sigmoidgradMemMemStored2AVX2()
+// Requires: AVX
+TEXT ·sigmoidgradMemMemStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS (AX)(BX*1), Y0
+	VMOVUPS (CX)(BX*1), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMULPS  Y1, Y0, Y0
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, Y0
+	VMOVUPS Y0, (DX)(BX*1)
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMOVUPS 32(CX)(BX*1), Y2
+	VMOVUPS c3f800000<>+0(SB), Y3
+	VSUBPS  Y2, Y3, Y3
+	VMULPS  Y2, Y1, Y1
+	VMULPS  Y1, Y3, Y3
+	VMOVUPS Y3, Y1
+	VMOVUPS Y1, 32(DX)(BX*1)
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// func sigmoidgradMemMemStored1AVX2()
+// Requires: AVX
+TEXT ·sigmoidgradMemMemStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS (AX)(BX*1), Y0
+	VMOVUPS (CX)(BX*1), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMULPS  Y1, Y0, Y0
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y2, Y0
+	VMOVUPS Y0, (DX)(BX*1)
+	ADDQ    $0x20, SI
 	JMP     (SI)
 
 // func tanhgradAccMem4AVX2()
@@ -1895,6 +3757,26 @@ TEXT ·tanhgradAccMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         $0x10, SI
 	JMP          (SI)
 
+// func tanhgradAccMem2AVX2()
+// Requires: AVX, FMA3
+TEXT ·tanhgradAccMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	VMOVUPS      Y0, Y0
+	VMOVUPS      (AX)(BX*1), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, Y0
+	VMOVUPS      Y1, Y1
+	VMOVUPS      32(AX)(BX*1), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, Y1
+	ADDQ         $0x10, SI
+	JMP          (SI)
+
 // func tanhgradAccMem1AVX2()
 // Requires: AVX, FMA3
 TEXT ·tanhgradAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -1907,6 +3789,230 @@ TEXT ·tanhgradAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VMULPS       Y0, Y2, Y2
 	VMOVUPS      Y2, Y0
 	ADDQ         $0x10, SI
+	JMP          (SI)
+
+// func tanhgradAccMemStored4AVX2()
+// Requires: AVX, FMA3
+TEXT ·tanhgradAccMemStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	MOVQ         16(SI), CX
+	MOVQ         (DI)(CX*8), CX
+	VMOVUPS      Y0, Y0
+	VMOVUPS      (AX)(BX*1), Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      Y5, Y0
+	VMOVUPS      Y0, (CX)(BX*1)
+	VMOVUPS      Y1, Y1
+	VMOVUPS      32(AX)(BX*1), Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMULPS       Y1, Y5, Y5
+	VMOVUPS      Y5, Y1
+	VMOVUPS      Y1, 32(CX)(BX*1)
+	VMOVUPS      Y2, Y2
+	VMOVUPS      64(AX)(BX*1), Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMULPS       Y2, Y5, Y5
+	VMOVUPS      Y5, Y2
+	VMOVUPS      Y2, 64(CX)(BX*1)
+	VMOVUPS      Y3, Y3
+	VMOVUPS      96(AX)(BX*1), Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMULPS       Y3, Y5, Y5
+	VMOVUPS      Y5, Y3
+	VMOVUPS      Y3, 96(CX)(BX*1)
+	ADDQ         $0x18, SI
+	JMP          (SI)
+
+// func tanhgradAccMemStored2AVX2()
+// Requires: AVX, FMA3
+TEXT ·tanhgradAccMemStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	MOVQ         16(SI), CX
+	MOVQ         (DI)(CX*8), CX
+	VMOVUPS      Y0, Y0
+	VMOVUPS      (AX)(BX*1), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, Y0
+	VMOVUPS      Y0, (CX)(BX*1)
+	VMOVUPS      Y1, Y1
+	VMOVUPS      32(AX)(BX*1), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, Y1
+	VMOVUPS      Y1, 32(CX)(BX*1)
+	ADDQ         $0x18, SI
+	JMP          (SI)
+
+// func tanhgradAccMemStored1AVX2()
+// Requires: AVX, FMA3
+TEXT ·tanhgradAccMemStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	MOVQ         16(SI), CX
+	MOVQ         (DI)(CX*8), CX
+	VMOVUPS      Y0, Y0
+	VMOVUPS      (AX)(BX*1), Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, Y0
+	VMOVUPS      Y0, (CX)(BX*1)
+	ADDQ         $0x18, SI
+	JMP          (SI)
+
+// func tanhgradMemAcc4AVX2()
+// Requires: AVX, FMA3
+TEXT ·tanhgradMemAcc4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	VMOVUPS      (AX)(BX*1), Y4
+	VMOVUPS      Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFNMADD231PS Y0, Y0, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, Y0
+	VMOVUPS      32(AX)(BX*1), Y4
+	VMOVUPS      Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFNMADD231PS Y1, Y1, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, Y1
+	VMOVUPS      64(AX)(BX*1), Y4
+	VMOVUPS      Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFNMADD231PS Y2, Y2, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, Y2
+	VMOVUPS      96(AX)(BX*1), Y4
+	VMOVUPS      Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFNMADD231PS Y3, Y3, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, Y3
+	ADDQ         $0x10, SI
+	JMP          (SI)
+
+// func tanhgradMemAcc2AVX2()
+// Requires: AVX, FMA3
+TEXT ·tanhgradMemAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	VMOVUPS      (AX)(BX*1), Y2
+	VMOVUPS      Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y0, Y0, Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, Y0
+	VMOVUPS      32(AX)(BX*1), Y2
+	VMOVUPS      Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y1, Y1, Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, Y1
+	ADDQ         $0x10, SI
+	JMP          (SI)
+
+// func tanhgradMemAcc1AVX2()
+// Requires: AVX, FMA3
+TEXT ·tanhgradMemAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	VMOVUPS      (AX)(BX*1), Y1
+	VMOVUPS      Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFNMADD231PS Y0, Y0, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, Y0
+	ADDQ         $0x10, SI
+	JMP          (SI)
+
+// func tanhgradMemAccStored4AVX2()
+// Requires: AVX, FMA3
+TEXT ·tanhgradMemAccStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	MOVQ         16(SI), CX
+	MOVQ         (DI)(CX*8), CX
+	VMOVUPS      (AX)(BX*1), Y4
+	VMOVUPS      Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFNMADD231PS Y0, Y0, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, Y0
+	VMOVUPS      Y0, (CX)(BX*1)
+	VMOVUPS      32(AX)(BX*1), Y4
+	VMOVUPS      Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFNMADD231PS Y1, Y1, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, Y1
+	VMOVUPS      Y1, 32(CX)(BX*1)
+	VMOVUPS      64(AX)(BX*1), Y4
+	VMOVUPS      Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFNMADD231PS Y2, Y2, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, Y2
+	VMOVUPS      Y2, 64(CX)(BX*1)
+	VMOVUPS      96(AX)(BX*1), Y4
+	VMOVUPS      Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VFNMADD231PS Y3, Y3, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, Y3
+	VMOVUPS      Y3, 96(CX)(BX*1)
+	ADDQ         $0x18, SI
+	JMP          (SI)
+
+// func tanhgradMemAccStored2AVX2()
+// Requires: AVX, FMA3
+TEXT ·tanhgradMemAccStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	MOVQ         16(SI), CX
+	MOVQ         (DI)(CX*8), CX
+	VMOVUPS      (AX)(BX*1), Y2
+	VMOVUPS      Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y0, Y0, Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, Y0
+	VMOVUPS      Y0, (CX)(BX*1)
+	VMOVUPS      32(AX)(BX*1), Y2
+	VMOVUPS      Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y1, Y1, Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, Y1
+	VMOVUPS      Y1, 32(CX)(BX*1)
+	ADDQ         $0x18, SI
+	JMP          (SI)
+
+// func tanhgradMemAccStored1AVX2()
+// Requires: AVX, FMA3
+TEXT ·tanhgradMemAccStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	MOVQ         16(SI), CX
+	MOVQ         (DI)(CX*8), CX
+	VMOVUPS      (AX)(BX*1), Y1
+	VMOVUPS      Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFNMADD231PS Y0, Y0, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, Y0
+	VMOVUPS      Y0, (CX)(BX*1)
+	ADDQ         $0x18, SI
 	JMP          (SI)
 
 // func tanhgradMemMem4AVX2()
@@ -1943,6 +4049,28 @@ TEXT ·tanhgradMemMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         $0x18, SI
 	JMP          (SI)
 
+// func tanhgradMemMem2AVX2()
+// Requires: AVX, FMA3
+TEXT ·tanhgradMemMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	MOVQ         16(SI), CX
+	MOVQ         (DI)(CX*8), CX
+	VMOVUPS      (AX)(BX*1), Y0
+	VMOVUPS      (CX)(BX*1), Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, Y0
+	VMOVUPS      32(AX)(BX*1), Y1
+	VMOVUPS      32(CX)(BX*1), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, Y1
+	ADDQ         $0x18, SI
+	JMP          (SI)
+
 // func tanhgradMemMem1AVX2()
 // Requires: AVX, FMA3
 TEXT ·tanhgradMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -1959,50 +4087,89 @@ TEXT ·tanhgradMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         $0x18, SI
 	JMP          (SI)
 
-// func tanhgradMemAcc4AVX2()
+// func tanhgradMemMemStored4AVX2()
 // Requires: AVX, FMA3
-TEXT ·tanhgradMemAcc4AVX2(SB), NOSPLIT|NOFRAME, $0
+TEXT ·tanhgradMemMemStored4AVX2(SB), NOSPLIT|NOFRAME, $0
 	MOVQ         8(SI), AX
 	MOVQ         (DI)(AX*8), AX
-	VMOVUPS      (AX)(BX*1), Y4
-	VMOVUPS      Y0, Y0
+	MOVQ         16(SI), CX
+	MOVQ         (DI)(CX*8), CX
+	MOVQ         24(SI), DX
+	MOVQ         (DI)(DX*8), DX
+	VMOVUPS      (AX)(BX*1), Y0
+	VMOVUPS      (CX)(BX*1), Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, Y0
+	VMOVUPS      Y0, (DX)(BX*1)
+	VMOVUPS      32(AX)(BX*1), Y1
+	VMOVUPS      32(CX)(BX*1), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, Y1
+	VMOVUPS      Y1, 32(DX)(BX*1)
+	VMOVUPS      64(AX)(BX*1), Y2
+	VMOVUPS      64(CX)(BX*1), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VFNMADD231PS Y3, Y3, Y4
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      Y4, Y2
+	VMOVUPS      Y2, 64(DX)(BX*1)
+	VMOVUPS      96(AX)(BX*1), Y3
+	VMOVUPS      96(CX)(BX*1), Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
-	VFNMADD231PS Y0, Y0, Y5
-	VMULPS       Y4, Y5, Y5
-	VMOVUPS      Y5, Y0
-	VMOVUPS      32(AX)(BX*1), Y4
-	VMOVUPS      Y1, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y5
-	VFNMADD231PS Y1, Y1, Y5
-	VMULPS       Y4, Y5, Y5
-	VMOVUPS      Y5, Y1
-	VMOVUPS      64(AX)(BX*1), Y4
-	VMOVUPS      Y2, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y5
-	VFNMADD231PS Y2, Y2, Y5
-	VMULPS       Y4, Y5, Y5
-	VMOVUPS      Y5, Y2
-	VMOVUPS      96(AX)(BX*1), Y4
-	VMOVUPS      Y3, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y5
-	VFNMADD231PS Y3, Y3, Y5
-	VMULPS       Y4, Y5, Y5
+	VFNMADD231PS Y4, Y4, Y5
+	VMULPS       Y3, Y5, Y5
 	VMOVUPS      Y5, Y3
-	ADDQ         $0x10, SI
+	VMOVUPS      Y3, 96(DX)(BX*1)
+	ADDQ         $0x20, SI
 	JMP          (SI)
 
-// func tanhgradMemAcc1AVX2()
+// func tanhgradMemMemStored2AVX2()
 // Requires: AVX, FMA3
-TEXT ·tanhgradMemAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
+TEXT ·tanhgradMemMemStored2AVX2(SB), NOSPLIT|NOFRAME, $0
 	MOVQ         8(SI), AX
 	MOVQ         (DI)(AX*8), AX
-	VMOVUPS      (AX)(BX*1), Y1
-	VMOVUPS      Y0, Y0
+	MOVQ         16(SI), CX
+	MOVQ         (DI)(CX*8), CX
+	MOVQ         24(SI), DX
+	MOVQ         (DI)(DX*8), DX
+	VMOVUPS      (AX)(BX*1), Y0
+	VMOVUPS      (CX)(BX*1), Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
-	VFNMADD231PS Y0, Y0, Y2
-	VMULPS       Y1, Y2, Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMULPS       Y0, Y2, Y2
 	VMOVUPS      Y2, Y0
-	ADDQ         $0x10, SI
+	VMOVUPS      Y0, (DX)(BX*1)
+	VMOVUPS      32(AX)(BX*1), Y1
+	VMOVUPS      32(CX)(BX*1), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      Y3, Y1
+	VMOVUPS      Y1, 32(DX)(BX*1)
+	ADDQ         $0x20, SI
+	JMP          (SI)
+
+// func tanhgradMemMemStored1AVX2()
+// Requires: AVX, FMA3
+TEXT ·tanhgradMemMemStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	MOVQ         16(SI), CX
+	MOVQ         (DI)(CX*8), CX
+	MOVQ         24(SI), DX
+	MOVQ         (DI)(DX*8), DX
+	VMOVUPS      (AX)(BX*1), Y0
+	VMOVUPS      (CX)(BX*1), Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, Y0
+	VMOVUPS      Y0, (DX)(BX*1)
+	ADDQ         $0x20, SI
 	JMP          (SI)
 
 // func relugradAccMem4AVX2()
@@ -2033,6 +4200,24 @@ TEXT ·relugradAccMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x10, SI
 	JMP     (SI)
 
+// func relugradAccMem2AVX2()
+// Requires: AVX
+TEXT ·relugradAccMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS Y0, Y0
+	VMOVUPS (AX)(BX*1), Y2
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y2, Y2
+	VANDPS  Y0, Y2, Y2
+	VMOVUPS Y2, Y0
+	VMOVUPS Y1, Y1
+	VMOVUPS 32(AX)(BX*1), Y2
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y2, Y2
+	VANDPS  Y1, Y2, Y2
+	VMOVUPS Y2, Y1
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
 // func relugradAccMem1AVX2()
 // Requires: AVX
 TEXT ·relugradAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -2043,6 +4228,65 @@ TEXT ·relugradAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VCMPPS  $0x1e, c00000000<>+0(SB), Y1, Y1
 	VANDPS  Y0, Y1, Y1
 	VMOVUPS Y1, Y0
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func relugradMemAcc4AVX2()
+// Requires: AVX
+TEXT ·relugradMemAcc4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y4
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y0, Y0
+	VANDPS  Y4, Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y4
+	VMOVUPS Y1, Y1
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y1, Y1
+	VANDPS  Y4, Y1, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS 64(AX)(BX*1), Y4
+	VMOVUPS Y2, Y2
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y2, Y2
+	VANDPS  Y4, Y2, Y2
+	VMOVUPS Y2, Y2
+	VMOVUPS 96(AX)(BX*1), Y4
+	VMOVUPS Y3, Y3
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y3, Y3
+	VANDPS  Y4, Y3, Y3
+	VMOVUPS Y3, Y3
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func relugradMemAcc2AVX2()
+// Requires: AVX
+TEXT ·relugradMemAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y2
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y0, Y0
+	VANDPS  Y2, Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y2
+	VMOVUPS Y1, Y1
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y1, Y1
+	VANDPS  Y2, Y1, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func relugradMemAcc1AVX2()
+// Requires: AVX
+TEXT ·relugradMemAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y1
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y0, Y0
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, Y0
 	ADDQ    $0x10, SI
 	JMP     (SI)
 
@@ -2076,6 +4320,26 @@ TEXT ·relugradMemMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x18, SI
 	JMP     (SI)
 
+// func relugradMemMem2AVX2()
+// Requires: AVX
+TEXT ·relugradMemMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VMOVUPS (CX)(BX*1), Y1
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y1, Y1
+	VANDPS  Y0, Y1, Y1
+	VMOVUPS Y1, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMOVUPS 32(CX)(BX*1), Y2
+	VCMPPS  $0x1e, c00000000<>+0(SB), Y2, Y2
+	VANDPS  Y1, Y2, Y2
+	VMOVUPS Y2, Y1
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
 // func relugradMemMem1AVX2()
 // Requires: AVX
 TEXT ·relugradMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -2089,47 +4353,6 @@ TEXT ·relugradMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VANDPS  Y0, Y1, Y1
 	VMOVUPS Y1, Y0
 	ADDQ    $0x18, SI
-	JMP     (SI)
-
-// func relugradMemAcc4AVX2()
-// Requires: AVX
-TEXT ·relugradMemAcc4AVX2(SB), NOSPLIT|NOFRAME, $0
-	MOVQ    8(SI), AX
-	MOVQ    (DI)(AX*8), AX
-	VMOVUPS (AX)(BX*1), Y4
-	VMOVUPS Y0, Y0
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y0, Y0
-	VANDPS  Y4, Y0, Y0
-	VMOVUPS Y0, Y0
-	VMOVUPS 32(AX)(BX*1), Y4
-	VMOVUPS Y1, Y1
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y1, Y1
-	VANDPS  Y4, Y1, Y1
-	VMOVUPS Y1, Y1
-	VMOVUPS 64(AX)(BX*1), Y4
-	VMOVUPS Y2, Y2
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y2, Y2
-	VANDPS  Y4, Y2, Y2
-	VMOVUPS Y2, Y2
-	VMOVUPS 96(AX)(BX*1), Y4
-	VMOVUPS Y3, Y3
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y3, Y3
-	VANDPS  Y4, Y3, Y3
-	VMOVUPS Y3, Y3
-	ADDQ    $0x10, SI
-	JMP     (SI)
-
-// func relugradMemAcc1AVX2()
-// Requires: AVX
-TEXT ·relugradMemAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
-	MOVQ    8(SI), AX
-	MOVQ    (DI)(AX*8), AX
-	VMOVUPS (AX)(BX*1), Y1
-	VMOVUPS Y0, Y0
-	VCMPPS  $0x1e, c00000000<>+0(SB), Y0, Y0
-	VANDPS  Y1, Y0, Y0
-	VMOVUPS Y0, Y0
-	ADDQ    $0x10, SI
 	JMP     (SI)
 
 // func softplusgradAccMem4AVX2()
@@ -2268,6 +4491,78 @@ TEXT ·softplusgradAccMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         $0x10, SI
 	JMP          (SI)
 
+// func softplusgradAccMem2AVX2()
+// Requires: AVX, AVX2, FMA3
+TEXT ·softplusgradAccMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	VMOVUPS      Y0, Y0
+	VMOVUPS      (AX)(BX*1), Y2
+	VMULPS       c3f000000<>+0(SB), Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y3
+	VADDPS       Y2, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, Y0
+	VMOVUPS      Y1, Y1
+	VMOVUPS      32(AX)(BX*1), Y2
+	VMULPS       c3f000000<>+0(SB), Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y3
+	VADDPS       Y2, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, Y1
+	ADDQ         $0x10, SI
+	JMP          (SI)
+
 // func softplusgradAccMem1AVX2()
 // Requires: AVX, AVX2, FMA3
 TEXT ·softplusgradAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -2305,6 +4600,254 @@ TEXT ·softplusgradAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, Y0
+	ADDQ         $0x10, SI
+	JMP          (SI)
+
+// func softplusgradMemAcc4AVX2()
+// Requires: AVX, AVX2, FMA3
+TEXT ·softplusgradMemAcc4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	VMOVUPS      (AX)(BX*1), Y4
+	VMOVUPS      Y0, Y0
+	VMULPS       c3f000000<>+0(SB), Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y5
+	VMOVUPS      cc1a00000<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y6
+	VMOVUPS      c4b40007f<>+0(SB), Y5
+	VFMADD231PS  c4038aa3b<>+0(SB), Y6, Y5
+	VSUBPS       c4b40007f<>+0(SB), Y5, Y7
+	VFNMADD231PS c3eb17218<>+0(SB), Y7, Y6
+	VFNMADD231PS cb082e308<>+0(SB), Y7, Y6
+	VMOVUPS      c3d35f5ff<>+0(SB), Y7
+	VFMADD213PS  c3e0913d8<>+0(SB), Y6, Y7
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f7fffff<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y6, Y8
+	VFMADD213PS  Y6, Y8, Y7
+	VPSLLD       $0x17, Y5, Y5
+	VMOVUPS      cbf000000<>+0(SB), Y6
+	VFMADD231PS  c3f000000<>+0(SB), Y5, Y6
+	VFMADD231PS  Y7, Y5, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y5
+	VDIVPS       Y5, Y6, Y5
+	VANDPS       c7fffffff<>+0(SB), Y5, Y5
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y5, Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y0, Y5
+	VADDPS       Y0, Y0, Y0
+	VDIVPS       Y5, Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      Y0, Y0
+	VMOVUPS      32(AX)(BX*1), Y4
+	VMOVUPS      Y1, Y1
+	VMULPS       c3f000000<>+0(SB), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y5
+	VMOVUPS      cc1a00000<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y6
+	VMOVUPS      c4b40007f<>+0(SB), Y5
+	VFMADD231PS  c4038aa3b<>+0(SB), Y6, Y5
+	VSUBPS       c4b40007f<>+0(SB), Y5, Y7
+	VFNMADD231PS c3eb17218<>+0(SB), Y7, Y6
+	VFNMADD231PS cb082e308<>+0(SB), Y7, Y6
+	VMOVUPS      c3d35f5ff<>+0(SB), Y7
+	VFMADD213PS  c3e0913d8<>+0(SB), Y6, Y7
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f7fffff<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y6, Y8
+	VFMADD213PS  Y6, Y8, Y7
+	VPSLLD       $0x17, Y5, Y5
+	VMOVUPS      cbf000000<>+0(SB), Y6
+	VFMADD231PS  c3f000000<>+0(SB), Y5, Y6
+	VFMADD231PS  Y7, Y5, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y5
+	VDIVPS       Y5, Y6, Y5
+	VANDPS       c7fffffff<>+0(SB), Y5, Y5
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y5, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y1, Y5
+	VADDPS       Y1, Y1, Y1
+	VDIVPS       Y5, Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VMOVUPS      Y1, Y1
+	VMOVUPS      64(AX)(BX*1), Y4
+	VMOVUPS      Y2, Y2
+	VMULPS       c3f000000<>+0(SB), Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y5
+	VMOVUPS      cc1a00000<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y6
+	VMOVUPS      c4b40007f<>+0(SB), Y5
+	VFMADD231PS  c4038aa3b<>+0(SB), Y6, Y5
+	VSUBPS       c4b40007f<>+0(SB), Y5, Y7
+	VFNMADD231PS c3eb17218<>+0(SB), Y7, Y6
+	VFNMADD231PS cb082e308<>+0(SB), Y7, Y6
+	VMOVUPS      c3d35f5ff<>+0(SB), Y7
+	VFMADD213PS  c3e0913d8<>+0(SB), Y6, Y7
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f7fffff<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y6, Y8
+	VFMADD213PS  Y6, Y8, Y7
+	VPSLLD       $0x17, Y5, Y5
+	VMOVUPS      cbf000000<>+0(SB), Y6
+	VFMADD231PS  c3f000000<>+0(SB), Y5, Y6
+	VFMADD231PS  Y7, Y5, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y5
+	VDIVPS       Y5, Y6, Y5
+	VANDPS       c7fffffff<>+0(SB), Y5, Y5
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y5, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y5
+	VADDPS       Y2, Y2, Y2
+	VDIVPS       Y5, Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      Y2, Y2
+	VMOVUPS      96(AX)(BX*1), Y4
+	VMOVUPS      Y3, Y3
+	VMULPS       c3f000000<>+0(SB), Y3, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y5
+	VMOVUPS      cc1a00000<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y6
+	VMOVUPS      c4b40007f<>+0(SB), Y5
+	VFMADD231PS  c4038aa3b<>+0(SB), Y6, Y5
+	VSUBPS       c4b40007f<>+0(SB), Y5, Y7
+	VFNMADD231PS c3eb17218<>+0(SB), Y7, Y6
+	VFNMADD231PS cb082e308<>+0(SB), Y7, Y6
+	VMOVUPS      c3d35f5ff<>+0(SB), Y7
+	VFMADD213PS  c3e0913d8<>+0(SB), Y6, Y7
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y6, Y7
+	VFMADD213PS  c3f7fffff<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y6, Y8
+	VFMADD213PS  Y6, Y8, Y7
+	VPSLLD       $0x17, Y5, Y5
+	VMOVUPS      cbf000000<>+0(SB), Y6
+	VFMADD231PS  c3f000000<>+0(SB), Y5, Y6
+	VFMADD231PS  Y7, Y5, Y6
+	VADDPS       c3f800000<>+0(SB), Y6, Y5
+	VDIVPS       Y5, Y6, Y5
+	VANDPS       c7fffffff<>+0(SB), Y5, Y5
+	VANDPS       c80000000<>+0(SB), Y3, Y3
+	VORPS        Y5, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y5
+	VADDPS       Y3, Y3, Y3
+	VDIVPS       Y5, Y3, Y3
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      Y3, Y3
+	ADDQ         $0x10, SI
+	JMP          (SI)
+
+// func softplusgradMemAcc2AVX2()
+// Requires: AVX, AVX2, FMA3
+TEXT ·softplusgradMemAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	VMOVUPS      (AX)(BX*1), Y2
+	VMOVUPS      Y0, Y0
+	VMULPS       c3f000000<>+0(SB), Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y3, Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y0, Y3
+	VADDPS       Y0, Y0, Y0
+	VDIVPS       Y3, Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, Y0
+	VMOVUPS      32(AX)(BX*1), Y2
+	VMOVUPS      Y1, Y1
+	VMULPS       c3f000000<>+0(SB), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y3, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y1, Y3
+	VADDPS       Y1, Y1, Y1
+	VDIVPS       Y3, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, Y1
+	ADDQ         $0x10, SI
+	JMP          (SI)
+
+// func softplusgradMemAcc1AVX2()
+// Requires: AVX, AVX2, FMA3
+TEXT ·softplusgradMemAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	VMOVUPS      (AX)(BX*1), Y1
+	VMOVUPS      Y0, Y0
+	VMULPS       c3f000000<>+0(SB), Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y2, Y0, Y0
+	VADDPS       c3f800000<>+0(SB), Y0, Y2
+	VADDPS       Y0, Y0, Y0
+	VDIVPS       Y2, Y0, Y0
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      Y0, Y0
 	ADDQ         $0x10, SI
 	JMP          (SI)
 
@@ -2446,6 +4989,80 @@ TEXT ·softplusgradMemMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         $0x18, SI
 	JMP          (SI)
 
+// func softplusgradMemMem2AVX2()
+// Requires: AVX, AVX2, FMA3
+TEXT ·softplusgradMemMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ         8(SI), AX
+	MOVQ         (DI)(AX*8), AX
+	MOVQ         16(SI), CX
+	MOVQ         (DI)(CX*8), CX
+	VMOVUPS      (AX)(BX*1), Y0
+	VMOVUPS      (CX)(BX*1), Y1
+	VMULPS       c3f000000<>+0(SB), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	VADDPS       c3f800000<>+0(SB), Y1, Y2
+	VADDPS       Y1, Y1, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, Y0
+	VMOVUPS      32(AX)(BX*1), Y1
+	VMOVUPS      32(CX)(BX*1), Y2
+	VMULPS       c3f000000<>+0(SB), Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y3
+	VADDPS       Y2, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, Y1
+	ADDQ         $0x18, SI
+	JMP          (SI)
+
 // func softplusgradMemMem1AVX2()
 // Requires: AVX, AVX2, FMA3
 TEXT ·softplusgradMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -2486,182 +5103,6 @@ TEXT ·softplusgradMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, Y0
 	ADDQ         $0x18, SI
-	JMP          (SI)
-
-// func softplusgradMemAcc4AVX2()
-// Requires: AVX, AVX2, FMA3
-TEXT ·softplusgradMemAcc4AVX2(SB), NOSPLIT|NOFRAME, $0
-	MOVQ         8(SI), AX
-	MOVQ         (DI)(AX*8), AX
-	VMOVUPS      (AX)(BX*1), Y4
-	VMOVUPS      Y0, Y0
-	VMULPS       c3f000000<>+0(SB), Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y5
-	VMOVUPS      cc1a00000<>+0(SB), Y6
-	VMAXPS       Y5, Y6, Y6
-	VMOVUPS      c4b40007f<>+0(SB), Y5
-	VFMADD231PS  c4038aa3b<>+0(SB), Y6, Y5
-	VSUBPS       c4b40007f<>+0(SB), Y5, Y7
-	VFNMADD231PS c3eb17218<>+0(SB), Y7, Y6
-	VFNMADD231PS cb082e308<>+0(SB), Y7, Y6
-	VMOVUPS      c3d35f5ff<>+0(SB), Y7
-	VFMADD213PS  c3e0913d8<>+0(SB), Y6, Y7
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y6, Y7
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y6, Y7
-	VFMADD213PS  c3f7fffff<>+0(SB), Y6, Y7
-	VMULPS       Y6, Y6, Y8
-	VFMADD213PS  Y6, Y8, Y7
-	VPSLLD       $0x17, Y5, Y5
-	VMOVUPS      cbf000000<>+0(SB), Y6
-	VFMADD231PS  c3f000000<>+0(SB), Y5, Y6
-	VFMADD231PS  Y7, Y5, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y5
-	VDIVPS       Y5, Y6, Y5
-	VANDPS       c7fffffff<>+0(SB), Y5, Y5
-	VANDPS       c80000000<>+0(SB), Y0, Y0
-	VORPS        Y5, Y0, Y0
-	VADDPS       c3f800000<>+0(SB), Y0, Y5
-	VADDPS       Y0, Y0, Y0
-	VDIVPS       Y5, Y0, Y0
-	VMULPS       Y4, Y0, Y0
-	VMOVUPS      Y0, Y0
-	VMOVUPS      32(AX)(BX*1), Y4
-	VMOVUPS      Y1, Y1
-	VMULPS       c3f000000<>+0(SB), Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y5
-	VMOVUPS      cc1a00000<>+0(SB), Y6
-	VMAXPS       Y5, Y6, Y6
-	VMOVUPS      c4b40007f<>+0(SB), Y5
-	VFMADD231PS  c4038aa3b<>+0(SB), Y6, Y5
-	VSUBPS       c4b40007f<>+0(SB), Y5, Y7
-	VFNMADD231PS c3eb17218<>+0(SB), Y7, Y6
-	VFNMADD231PS cb082e308<>+0(SB), Y7, Y6
-	VMOVUPS      c3d35f5ff<>+0(SB), Y7
-	VFMADD213PS  c3e0913d8<>+0(SB), Y6, Y7
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y6, Y7
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y6, Y7
-	VFMADD213PS  c3f7fffff<>+0(SB), Y6, Y7
-	VMULPS       Y6, Y6, Y8
-	VFMADD213PS  Y6, Y8, Y7
-	VPSLLD       $0x17, Y5, Y5
-	VMOVUPS      cbf000000<>+0(SB), Y6
-	VFMADD231PS  c3f000000<>+0(SB), Y5, Y6
-	VFMADD231PS  Y7, Y5, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y5
-	VDIVPS       Y5, Y6, Y5
-	VANDPS       c7fffffff<>+0(SB), Y5, Y5
-	VANDPS       c80000000<>+0(SB), Y1, Y1
-	VORPS        Y5, Y1, Y1
-	VADDPS       c3f800000<>+0(SB), Y1, Y5
-	VADDPS       Y1, Y1, Y1
-	VDIVPS       Y5, Y1, Y1
-	VMULPS       Y4, Y1, Y1
-	VMOVUPS      Y1, Y1
-	VMOVUPS      64(AX)(BX*1), Y4
-	VMOVUPS      Y2, Y2
-	VMULPS       c3f000000<>+0(SB), Y2, Y2
-	VORPS        c80000000<>+0(SB), Y2, Y5
-	VMOVUPS      cc1a00000<>+0(SB), Y6
-	VMAXPS       Y5, Y6, Y6
-	VMOVUPS      c4b40007f<>+0(SB), Y5
-	VFMADD231PS  c4038aa3b<>+0(SB), Y6, Y5
-	VSUBPS       c4b40007f<>+0(SB), Y5, Y7
-	VFNMADD231PS c3eb17218<>+0(SB), Y7, Y6
-	VFNMADD231PS cb082e308<>+0(SB), Y7, Y6
-	VMOVUPS      c3d35f5ff<>+0(SB), Y7
-	VFMADD213PS  c3e0913d8<>+0(SB), Y6, Y7
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y6, Y7
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y6, Y7
-	VFMADD213PS  c3f7fffff<>+0(SB), Y6, Y7
-	VMULPS       Y6, Y6, Y8
-	VFMADD213PS  Y6, Y8, Y7
-	VPSLLD       $0x17, Y5, Y5
-	VMOVUPS      cbf000000<>+0(SB), Y6
-	VFMADD231PS  c3f000000<>+0(SB), Y5, Y6
-	VFMADD231PS  Y7, Y5, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y5
-	VDIVPS       Y5, Y6, Y5
-	VANDPS       c7fffffff<>+0(SB), Y5, Y5
-	VANDPS       c80000000<>+0(SB), Y2, Y2
-	VORPS        Y5, Y2, Y2
-	VADDPS       c3f800000<>+0(SB), Y2, Y5
-	VADDPS       Y2, Y2, Y2
-	VDIVPS       Y5, Y2, Y2
-	VMULPS       Y4, Y2, Y2
-	VMOVUPS      Y2, Y2
-	VMOVUPS      96(AX)(BX*1), Y4
-	VMOVUPS      Y3, Y3
-	VMULPS       c3f000000<>+0(SB), Y3, Y3
-	VORPS        c80000000<>+0(SB), Y3, Y5
-	VMOVUPS      cc1a00000<>+0(SB), Y6
-	VMAXPS       Y5, Y6, Y6
-	VMOVUPS      c4b40007f<>+0(SB), Y5
-	VFMADD231PS  c4038aa3b<>+0(SB), Y6, Y5
-	VSUBPS       c4b40007f<>+0(SB), Y5, Y7
-	VFNMADD231PS c3eb17218<>+0(SB), Y7, Y6
-	VFNMADD231PS cb082e308<>+0(SB), Y7, Y6
-	VMOVUPS      c3d35f5ff<>+0(SB), Y7
-	VFMADD213PS  c3e0913d8<>+0(SB), Y6, Y7
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y6, Y7
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y6, Y7
-	VFMADD213PS  c3f7fffff<>+0(SB), Y6, Y7
-	VMULPS       Y6, Y6, Y8
-	VFMADD213PS  Y6, Y8, Y7
-	VPSLLD       $0x17, Y5, Y5
-	VMOVUPS      cbf000000<>+0(SB), Y6
-	VFMADD231PS  c3f000000<>+0(SB), Y5, Y6
-	VFMADD231PS  Y7, Y5, Y6
-	VADDPS       c3f800000<>+0(SB), Y6, Y5
-	VDIVPS       Y5, Y6, Y5
-	VANDPS       c7fffffff<>+0(SB), Y5, Y5
-	VANDPS       c80000000<>+0(SB), Y3, Y3
-	VORPS        Y5, Y3, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y5
-	VADDPS       Y3, Y3, Y3
-	VDIVPS       Y5, Y3, Y3
-	VMULPS       Y4, Y3, Y3
-	VMOVUPS      Y3, Y3
-	ADDQ         $0x10, SI
-	JMP          (SI)
-
-// func softplusgradMemAcc1AVX2()
-// Requires: AVX, AVX2, FMA3
-TEXT ·softplusgradMemAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
-	MOVQ         8(SI), AX
-	MOVQ         (DI)(AX*8), AX
-	VMOVUPS      (AX)(BX*1), Y1
-	VMOVUPS      Y0, Y0
-	VMULPS       c3f000000<>+0(SB), Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y2
-	VMOVUPS      cc1a00000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b40007f<>+0(SB), Y2
-	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
-	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3d35f5ff<>+0(SB), Y4
-	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VMOVUPS      cbf000000<>+0(SB), Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VFMADD231PS  Y4, Y2, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VDIVPS       Y2, Y3, Y2
-	VANDPS       c7fffffff<>+0(SB), Y2, Y2
-	VANDPS       c80000000<>+0(SB), Y0, Y0
-	VORPS        Y2, Y0, Y0
-	VADDPS       c3f800000<>+0(SB), Y0, Y2
-	VADDPS       Y0, Y0, Y0
-	VDIVPS       Y2, Y0, Y0
-	VMULPS       Y1, Y0, Y0
-	VMOVUPS      Y0, Y0
-	ADDQ         $0x10, SI
 	JMP          (SI)
 
 // func sqrtgradAccMem4AVX2()
@@ -2710,6 +5151,28 @@ DATA c3a83126f<>+24(SB)/4, $0x3a83126f
 DATA c3a83126f<>+28(SB)/4, $0x3a83126f
 GLOBL c3a83126f<>(SB), RODATA|NOPTR, $32
 
+// func sqrtgradAccMem2AVX2()
+// Requires: AVX
+TEXT ·sqrtgradAccMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS Y0, Y0
+	VMOVUPS (AX)(BX*1), Y2
+	VADDPS  Y2, Y2, Y2
+	VMOVUPS c3a83126f<>+0(SB), Y3
+	VMAXPS  Y2, Y3, Y3
+	VDIVPS  Y3, Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS Y1, Y1
+	VMOVUPS 32(AX)(BX*1), Y2
+	VADDPS  Y2, Y2, Y2
+	VMOVUPS c3a83126f<>+0(SB), Y3
+	VMAXPS  Y2, Y3, Y3
+	VDIVPS  Y3, Y1, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
 // func sqrtgradAccMem1AVX2()
 // Requires: AVX
 TEXT ·sqrtgradAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -2721,6 +5184,79 @@ TEXT ·sqrtgradAccMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	VMOVUPS c3a83126f<>+0(SB), Y2
 	VMAXPS  Y1, Y2, Y2
 	VDIVPS  Y2, Y0, Y0
+	VMOVUPS Y0, Y0
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func sqrtgradMemAcc4AVX2()
+// Requires: AVX
+TEXT ·sqrtgradMemAcc4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y4
+	VMOVUPS Y0, Y0
+	VADDPS  Y0, Y0, Y0
+	VMOVUPS c3a83126f<>+0(SB), Y5
+	VMAXPS  Y0, Y5, Y5
+	VDIVPS  Y5, Y4, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y4
+	VMOVUPS Y1, Y1
+	VADDPS  Y1, Y1, Y1
+	VMOVUPS c3a83126f<>+0(SB), Y5
+	VMAXPS  Y1, Y5, Y5
+	VDIVPS  Y5, Y4, Y1
+	VMOVUPS Y1, Y1
+	VMOVUPS 64(AX)(BX*1), Y4
+	VMOVUPS Y2, Y2
+	VADDPS  Y2, Y2, Y2
+	VMOVUPS c3a83126f<>+0(SB), Y5
+	VMAXPS  Y2, Y5, Y5
+	VDIVPS  Y5, Y4, Y2
+	VMOVUPS Y2, Y2
+	VMOVUPS 96(AX)(BX*1), Y4
+	VMOVUPS Y3, Y3
+	VADDPS  Y3, Y3, Y3
+	VMOVUPS c3a83126f<>+0(SB), Y5
+	VMAXPS  Y3, Y5, Y5
+	VDIVPS  Y5, Y4, Y3
+	VMOVUPS Y3, Y3
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func sqrtgradMemAcc2AVX2()
+// Requires: AVX
+TEXT ·sqrtgradMemAcc2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y2
+	VMOVUPS Y0, Y0
+	VADDPS  Y0, Y0, Y0
+	VMOVUPS c3a83126f<>+0(SB), Y3
+	VMAXPS  Y0, Y3, Y3
+	VDIVPS  Y3, Y2, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y2
+	VMOVUPS Y1, Y1
+	VADDPS  Y1, Y1, Y1
+	VMOVUPS c3a83126f<>+0(SB), Y3
+	VMAXPS  Y1, Y3, Y3
+	VDIVPS  Y3, Y2, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x10, SI
+	JMP     (SI)
+
+// func sqrtgradMemAcc1AVX2()
+// Requires: AVX
+TEXT ·sqrtgradMemAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	VMOVUPS (AX)(BX*1), Y1
+	VMOVUPS Y0, Y0
+	VADDPS  Y0, Y0, Y0
+	VMOVUPS c3a83126f<>+0(SB), Y2
+	VMAXPS  Y0, Y2, Y2
+	VDIVPS  Y2, Y1, Y0
 	VMOVUPS Y0, Y0
 	ADDQ    $0x10, SI
 	JMP     (SI)
@@ -2763,6 +5299,30 @@ TEXT ·sqrtgradMemMem4AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x18, SI
 	JMP     (SI)
 
+// func sqrtgradMemMem2AVX2()
+// Requires: AVX
+TEXT ·sqrtgradMemMem2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ    8(SI), AX
+	MOVQ    (DI)(AX*8), AX
+	MOVQ    16(SI), CX
+	MOVQ    (DI)(CX*8), CX
+	VMOVUPS (AX)(BX*1), Y0
+	VMOVUPS (CX)(BX*1), Y1
+	VADDPS  Y1, Y1, Y1
+	VMOVUPS c3a83126f<>+0(SB), Y2
+	VMAXPS  Y1, Y2, Y2
+	VDIVPS  Y2, Y0, Y0
+	VMOVUPS Y0, Y0
+	VMOVUPS 32(AX)(BX*1), Y1
+	VMOVUPS 32(CX)(BX*1), Y2
+	VADDPS  Y2, Y2, Y2
+	VMOVUPS c3a83126f<>+0(SB), Y3
+	VMAXPS  Y2, Y3, Y3
+	VDIVPS  Y3, Y1, Y1
+	VMOVUPS Y1, Y1
+	ADDQ    $0x18, SI
+	JMP     (SI)
+
 // func sqrtgradMemMem1AVX2()
 // Requires: AVX
 TEXT ·sqrtgradMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -2780,224 +5340,381 @@ TEXT ·sqrtgradMemMem1AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x18, SI
 	JMP     (SI)
 
-// func sqrtgradMemAcc4AVX2()
-// Requires: AVX
-TEXT ·sqrtgradMemAcc4AVX2(SB), NOSPLIT|NOFRAME, $0
-	MOVQ    8(SI), AX
-	MOVQ    (DI)(AX*8), AX
-	VMOVUPS (AX)(BX*1), Y4
-	VMOVUPS Y0, Y0
-	VADDPS  Y0, Y0, Y0
-	VMOVUPS c3a83126f<>+0(SB), Y5
-	VMAXPS  Y0, Y5, Y5
-	VDIVPS  Y5, Y4, Y0
-	VMOVUPS Y0, Y0
-	VMOVUPS 32(AX)(BX*1), Y4
-	VMOVUPS Y1, Y1
-	VADDPS  Y1, Y1, Y1
-	VMOVUPS c3a83126f<>+0(SB), Y5
-	VMAXPS  Y1, Y5, Y5
-	VDIVPS  Y5, Y4, Y1
-	VMOVUPS Y1, Y1
-	VMOVUPS 64(AX)(BX*1), Y4
-	VMOVUPS Y2, Y2
-	VADDPS  Y2, Y2, Y2
-	VMOVUPS c3a83126f<>+0(SB), Y5
-	VMAXPS  Y2, Y5, Y5
-	VDIVPS  Y5, Y4, Y2
-	VMOVUPS Y2, Y2
-	VMOVUPS 96(AX)(BX*1), Y4
-	VMOVUPS Y3, Y3
-	VADDPS  Y3, Y3, Y3
-	VMOVUPS c3a83126f<>+0(SB), Y5
-	VMAXPS  Y3, Y5, Y5
-	VDIVPS  Y5, Y4, Y3
-	VMOVUPS Y3, Y3
-	ADDQ    $0x10, SI
-	JMP     (SI)
-
-// func sqrtgradMemAcc1AVX2()
-// Requires: AVX
-TEXT ·sqrtgradMemAcc1AVX2(SB), NOSPLIT|NOFRAME, $0
-	MOVQ    8(SI), AX
-	MOVQ    (DI)(AX*8), AX
-	VMOVUPS (AX)(BX*1), Y1
-	VMOVUPS Y0, Y0
-	VADDPS  Y0, Y0, Y0
-	VMOVUPS c3a83126f<>+0(SB), Y2
-	VMAXPS  Y0, Y2, Y2
-	VDIVPS  Y2, Y1, Y0
-	VMOVUPS Y0, Y0
-	ADDQ    $0x10, SI
-	JMP     (SI)
-
 // func handlersAVX2(table []uintptr)
 TEXT ·handlersAVX2(SB), NOSPLIT, $0-24
 	MOVQ table_base+0(FP), AX
 	LEAQ ·endNoOperand4AVX2+0(SB), CX
 	MOVQ CX, (AX)
-	LEAQ ·endNoOperand1AVX2+0(SB), CX
+	LEAQ ·endNoOperand2AVX2+0(SB), CX
 	MOVQ CX, 8(AX)
-	LEAQ ·loadFromMem4AVX2+0(SB), CX
+	LEAQ ·endNoOperand1AVX2+0(SB), CX
 	MOVQ CX, 16(AX)
-	LEAQ ·loadFromMem1AVX2+0(SB), CX
+	LEAQ ·loadFromMem4AVX2+0(SB), CX
 	MOVQ CX, 24(AX)
-	LEAQ ·storeToMem4AVX2+0(SB), CX
+	LEAQ ·loadFromMem2AVX2+0(SB), CX
 	MOVQ CX, 32(AX)
-	LEAQ ·storeToMem1AVX2+0(SB), CX
+	LEAQ ·loadFromMem1AVX2+0(SB), CX
 	MOVQ CX, 40(AX)
-	LEAQ ·loadLastLastFrom4AVX2+0(SB), CX
+	LEAQ ·storeToMem4AVX2+0(SB), CX
 	MOVQ CX, 48(AX)
-	LEAQ ·loadLastLastFrom1AVX2+0(SB), CX
+	LEAQ ·storeToMem2AVX2+0(SB), CX
 	MOVQ CX, 56(AX)
-	LEAQ ·storeLastLastTo4AVX2+0(SB), CX
+	LEAQ ·storeToMem1AVX2+0(SB), CX
 	MOVQ CX, 64(AX)
-	LEAQ ·storeLastLastTo1AVX2+0(SB), CX
+	LEAQ ·loadLastLastFrom4AVX2+0(SB), CX
 	MOVQ CX, 72(AX)
-	LEAQ ·sumOfFourFourMem4AVX2+0(SB), CX
+	LEAQ ·loadLastLastFrom2AVX2+0(SB), CX
 	MOVQ CX, 80(AX)
-	LEAQ ·sumOfFourFourMem1AVX2+0(SB), CX
+	LEAQ ·loadLastLastFrom1AVX2+0(SB), CX
 	MOVQ CX, 88(AX)
-	LEAQ ·twoTermsFourMem4AVX2+0(SB), CX
+	LEAQ ·storeLastLastTo4AVX2+0(SB), CX
 	MOVQ CX, 96(AX)
-	LEAQ ·twoTermsFourMem1AVX2+0(SB), CX
+	LEAQ ·storeLastLastTo2AVX2+0(SB), CX
 	MOVQ CX, 104(AX)
-	LEAQ ·zeroNoOperand4AVX2+0(SB), CX
+	LEAQ ·storeLastLastTo1AVX2+0(SB), CX
 	MOVQ CX, 112(AX)
-	LEAQ ·zeroNoOperand1AVX2+0(SB), CX
+	LEAQ ·sumOfFourFourMem4AVX2+0(SB), CX
 	MOVQ CX, 120(AX)
-	LEAQ ·negAcc4AVX2+0(SB), CX
+	LEAQ ·sumOfFourFourMem2AVX2+0(SB), CX
 	MOVQ CX, 128(AX)
-	LEAQ ·negAcc1AVX2+0(SB), CX
+	LEAQ ·sumOfFourFourMem1AVX2+0(SB), CX
 	MOVQ CX, 136(AX)
-	LEAQ ·oneminusAcc4AVX2+0(SB), CX
+	LEAQ ·sumOfFourFourMemStored4AVX2+0(SB), CX
 	MOVQ CX, 144(AX)
-	LEAQ ·oneminusAcc1AVX2+0(SB), CX
+	LEAQ ·sumOfFourFourMemStored2AVX2+0(SB), CX
 	MOVQ CX, 152(AX)
-	LEAQ ·addAccMem4AVX2+0(SB), CX
+	LEAQ ·sumOfFourFourMemStored1AVX2+0(SB), CX
 	MOVQ CX, 160(AX)
-	LEAQ ·addAccMem1AVX2+0(SB), CX
+	LEAQ ·twoTermsFourMem4AVX2+0(SB), CX
 	MOVQ CX, 168(AX)
-	LEAQ ·addMemMem4AVX2+0(SB), CX
+	LEAQ ·twoTermsFourMem2AVX2+0(SB), CX
 	MOVQ CX, 176(AX)
-	LEAQ ·addMemMem1AVX2+0(SB), CX
+	LEAQ ·twoTermsFourMem1AVX2+0(SB), CX
 	MOVQ CX, 184(AX)
-	LEAQ ·subAccMem4AVX2+0(SB), CX
+	LEAQ ·twoTermsFourMemStored4AVX2+0(SB), CX
 	MOVQ CX, 192(AX)
-	LEAQ ·subAccMem1AVX2+0(SB), CX
+	LEAQ ·twoTermsFourMemStored2AVX2+0(SB), CX
 	MOVQ CX, 200(AX)
-	LEAQ ·subMemMem4AVX2+0(SB), CX
+	LEAQ ·twoTermsFourMemStored1AVX2+0(SB), CX
 	MOVQ CX, 208(AX)
-	LEAQ ·subMemMem1AVX2+0(SB), CX
+	LEAQ ·zeroNoOperand4AVX2+0(SB), CX
 	MOVQ CX, 216(AX)
-	LEAQ ·subMemAcc4AVX2+0(SB), CX
+	LEAQ ·zeroNoOperand2AVX2+0(SB), CX
 	MOVQ CX, 224(AX)
-	LEAQ ·subMemAcc1AVX2+0(SB), CX
+	LEAQ ·zeroNoOperand1AVX2+0(SB), CX
 	MOVQ CX, 232(AX)
-	LEAQ ·mulAccMem4AVX2+0(SB), CX
+	LEAQ ·negAcc4AVX2+0(SB), CX
 	MOVQ CX, 240(AX)
-	LEAQ ·mulAccMem1AVX2+0(SB), CX
+	LEAQ ·negAcc2AVX2+0(SB), CX
 	MOVQ CX, 248(AX)
-	LEAQ ·mulMemMem4AVX2+0(SB), CX
+	LEAQ ·negAcc1AVX2+0(SB), CX
 	MOVQ CX, 256(AX)
-	LEAQ ·mulMemMem1AVX2+0(SB), CX
+	LEAQ ·negAccStored4AVX2+0(SB), CX
 	MOVQ CX, 264(AX)
-	LEAQ ·divAccMem4AVX2+0(SB), CX
+	LEAQ ·negAccStored2AVX2+0(SB), CX
 	MOVQ CX, 272(AX)
-	LEAQ ·divAccMem1AVX2+0(SB), CX
+	LEAQ ·negAccStored1AVX2+0(SB), CX
 	MOVQ CX, 280(AX)
-	LEAQ ·divMemMem4AVX2+0(SB), CX
+	LEAQ ·negFromMem4AVX2+0(SB), CX
 	MOVQ CX, 288(AX)
-	LEAQ ·divMemMem1AVX2+0(SB), CX
+	LEAQ ·negFromMem2AVX2+0(SB), CX
 	MOVQ CX, 296(AX)
-	LEAQ ·divMemAcc4AVX2+0(SB), CX
+	LEAQ ·negFromMem1AVX2+0(SB), CX
 	MOVQ CX, 304(AX)
-	LEAQ ·divMemAcc1AVX2+0(SB), CX
+	LEAQ ·negFromMemStored4AVX2+0(SB), CX
 	MOVQ CX, 312(AX)
-	LEAQ ·sigmoidAcc4AVX2+0(SB), CX
+	LEAQ ·negFromMemStored2AVX2+0(SB), CX
 	MOVQ CX, 320(AX)
-	LEAQ ·sigmoidAcc1AVX2+0(SB), CX
+	LEAQ ·negFromMemStored1AVX2+0(SB), CX
 	MOVQ CX, 328(AX)
-	LEAQ ·tanhAcc4AVX2+0(SB), CX
+	LEAQ ·oneminusAcc4AVX2+0(SB), CX
 	MOVQ CX, 336(AX)
-	LEAQ ·tanhAcc1AVX2+0(SB), CX
+	LEAQ ·oneminusAcc2AVX2+0(SB), CX
 	MOVQ CX, 344(AX)
-	LEAQ ·reluAcc4AVX2+0(SB), CX
+	LEAQ ·oneminusAcc1AVX2+0(SB), CX
 	MOVQ CX, 352(AX)
-	LEAQ ·reluAcc1AVX2+0(SB), CX
+	LEAQ ·oneminusAccStored4AVX2+0(SB), CX
 	MOVQ CX, 360(AX)
-	LEAQ ·expAcc4AVX2+0(SB), CX
+	LEAQ ·oneminusAccStored2AVX2+0(SB), CX
 	MOVQ CX, 368(AX)
-	LEAQ ·expAcc1AVX2+0(SB), CX
+	LEAQ ·oneminusAccStored1AVX2+0(SB), CX
 	MOVQ CX, 376(AX)
-	LEAQ ·softplusAcc4AVX2+0(SB), CX
+	LEAQ ·oneminusFromMem4AVX2+0(SB), CX
 	MOVQ CX, 384(AX)
-	LEAQ ·softplusAcc1AVX2+0(SB), CX
+	LEAQ ·oneminusFromMem2AVX2+0(SB), CX
 	MOVQ CX, 392(AX)
-	LEAQ ·sqrtAcc4AVX2+0(SB), CX
+	LEAQ ·oneminusFromMem1AVX2+0(SB), CX
 	MOVQ CX, 400(AX)
-	LEAQ ·sqrtAcc1AVX2+0(SB), CX
+	LEAQ ·oneminusFromMemStored4AVX2+0(SB), CX
 	MOVQ CX, 408(AX)
-	LEAQ ·sigmoidgradAccMem4AVX2+0(SB), CX
+	LEAQ ·oneminusFromMemStored2AVX2+0(SB), CX
 	MOVQ CX, 416(AX)
-	LEAQ ·sigmoidgradAccMem1AVX2+0(SB), CX
+	LEAQ ·oneminusFromMemStored1AVX2+0(SB), CX
 	MOVQ CX, 424(AX)
-	LEAQ ·sigmoidgradMemMem4AVX2+0(SB), CX
+	LEAQ ·addAccMem4AVX2+0(SB), CX
 	MOVQ CX, 432(AX)
-	LEAQ ·sigmoidgradMemMem1AVX2+0(SB), CX
+	LEAQ ·addAccMem2AVX2+0(SB), CX
 	MOVQ CX, 440(AX)
-	LEAQ ·sigmoidgradMemAcc4AVX2+0(SB), CX
+	LEAQ ·addAccMem1AVX2+0(SB), CX
 	MOVQ CX, 448(AX)
-	LEAQ ·sigmoidgradMemAcc1AVX2+0(SB), CX
+	LEAQ ·addAccMemStored4AVX2+0(SB), CX
 	MOVQ CX, 456(AX)
-	LEAQ ·tanhgradAccMem4AVX2+0(SB), CX
+	LEAQ ·addAccMemStored2AVX2+0(SB), CX
 	MOVQ CX, 464(AX)
-	LEAQ ·tanhgradAccMem1AVX2+0(SB), CX
+	LEAQ ·addAccMemStored1AVX2+0(SB), CX
 	MOVQ CX, 472(AX)
-	LEAQ ·tanhgradMemMem4AVX2+0(SB), CX
+	LEAQ ·addMemMem4AVX2+0(SB), CX
 	MOVQ CX, 480(AX)
-	LEAQ ·tanhgradMemMem1AVX2+0(SB), CX
+	LEAQ ·addMemMem2AVX2+0(SB), CX
 	MOVQ CX, 488(AX)
-	LEAQ ·tanhgradMemAcc4AVX2+0(SB), CX
+	LEAQ ·addMemMem1AVX2+0(SB), CX
 	MOVQ CX, 496(AX)
-	LEAQ ·tanhgradMemAcc1AVX2+0(SB), CX
+	LEAQ ·addMemMemStored4AVX2+0(SB), CX
 	MOVQ CX, 504(AX)
-	LEAQ ·relugradAccMem4AVX2+0(SB), CX
+	LEAQ ·addMemMemStored2AVX2+0(SB), CX
 	MOVQ CX, 512(AX)
-	LEAQ ·relugradAccMem1AVX2+0(SB), CX
+	LEAQ ·addMemMemStored1AVX2+0(SB), CX
 	MOVQ CX, 520(AX)
-	LEAQ ·relugradMemMem4AVX2+0(SB), CX
+	LEAQ ·subAccMem4AVX2+0(SB), CX
 	MOVQ CX, 528(AX)
-	LEAQ ·relugradMemMem1AVX2+0(SB), CX
+	LEAQ ·subAccMem2AVX2+0(SB), CX
 	MOVQ CX, 536(AX)
-	LEAQ ·relugradMemAcc4AVX2+0(SB), CX
+	LEAQ ·subAccMem1AVX2+0(SB), CX
 	MOVQ CX, 544(AX)
-	LEAQ ·relugradMemAcc1AVX2+0(SB), CX
+	LEAQ ·subAccMemStored4AVX2+0(SB), CX
 	MOVQ CX, 552(AX)
-	LEAQ ·softplusgradAccMem4AVX2+0(SB), CX
+	LEAQ ·subAccMemStored2AVX2+0(SB), CX
 	MOVQ CX, 560(AX)
-	LEAQ ·softplusgradAccMem1AVX2+0(SB), CX
+	LEAQ ·subAccMemStored1AVX2+0(SB), CX
 	MOVQ CX, 568(AX)
-	LEAQ ·softplusgradMemMem4AVX2+0(SB), CX
+	LEAQ ·subMemAcc4AVX2+0(SB), CX
 	MOVQ CX, 576(AX)
-	LEAQ ·softplusgradMemMem1AVX2+0(SB), CX
+	LEAQ ·subMemAcc2AVX2+0(SB), CX
 	MOVQ CX, 584(AX)
-	LEAQ ·softplusgradMemAcc4AVX2+0(SB), CX
+	LEAQ ·subMemAcc1AVX2+0(SB), CX
 	MOVQ CX, 592(AX)
-	LEAQ ·softplusgradMemAcc1AVX2+0(SB), CX
+	LEAQ ·subMemAccStored4AVX2+0(SB), CX
 	MOVQ CX, 600(AX)
-	LEAQ ·sqrtgradAccMem4AVX2+0(SB), CX
+	LEAQ ·subMemAccStored2AVX2+0(SB), CX
 	MOVQ CX, 608(AX)
-	LEAQ ·sqrtgradAccMem1AVX2+0(SB), CX
+	LEAQ ·subMemAccStored1AVX2+0(SB), CX
 	MOVQ CX, 616(AX)
-	LEAQ ·sqrtgradMemMem4AVX2+0(SB), CX
+	LEAQ ·subMemMem4AVX2+0(SB), CX
 	MOVQ CX, 624(AX)
-	LEAQ ·sqrtgradMemMem1AVX2+0(SB), CX
+	LEAQ ·subMemMem2AVX2+0(SB), CX
 	MOVQ CX, 632(AX)
-	LEAQ ·sqrtgradMemAcc4AVX2+0(SB), CX
+	LEAQ ·subMemMem1AVX2+0(SB), CX
 	MOVQ CX, 640(AX)
-	LEAQ ·sqrtgradMemAcc1AVX2+0(SB), CX
+	LEAQ ·subMemMemStored4AVX2+0(SB), CX
 	MOVQ CX, 648(AX)
+	LEAQ ·subMemMemStored2AVX2+0(SB), CX
+	MOVQ CX, 656(AX)
+	LEAQ ·subMemMemStored1AVX2+0(SB), CX
+	MOVQ CX, 664(AX)
+	LEAQ ·mulAccMem4AVX2+0(SB), CX
+	MOVQ CX, 672(AX)
+	LEAQ ·mulAccMem2AVX2+0(SB), CX
+	MOVQ CX, 680(AX)
+	LEAQ ·mulAccMem1AVX2+0(SB), CX
+	MOVQ CX, 688(AX)
+	LEAQ ·mulAccMemStored4AVX2+0(SB), CX
+	MOVQ CX, 696(AX)
+	LEAQ ·mulAccMemStored2AVX2+0(SB), CX
+	MOVQ CX, 704(AX)
+	LEAQ ·mulAccMemStored1AVX2+0(SB), CX
+	MOVQ CX, 712(AX)
+	LEAQ ·mulMemMem4AVX2+0(SB), CX
+	MOVQ CX, 720(AX)
+	LEAQ ·mulMemMem2AVX2+0(SB), CX
+	MOVQ CX, 728(AX)
+	LEAQ ·mulMemMem1AVX2+0(SB), CX
+	MOVQ CX, 736(AX)
+	LEAQ ·mulMemMemStored4AVX2+0(SB), CX
+	MOVQ CX, 744(AX)
+	LEAQ ·mulMemMemStored2AVX2+0(SB), CX
+	MOVQ CX, 752(AX)
+	LEAQ ·mulMemMemStored1AVX2+0(SB), CX
+	MOVQ CX, 760(AX)
+	LEAQ ·divAccMem4AVX2+0(SB), CX
+	MOVQ CX, 768(AX)
+	LEAQ ·divAccMem2AVX2+0(SB), CX
+	MOVQ CX, 776(AX)
+	LEAQ ·divAccMem1AVX2+0(SB), CX
+	MOVQ CX, 784(AX)
+	LEAQ ·divMemAcc4AVX2+0(SB), CX
+	MOVQ CX, 792(AX)
+	LEAQ ·divMemAcc2AVX2+0(SB), CX
+	MOVQ CX, 800(AX)
+	LEAQ ·divMemAcc1AVX2+0(SB), CX
+	MOVQ CX, 808(AX)
+	LEAQ ·divMemMem4AVX2+0(SB), CX
+	MOVQ CX, 816(AX)
+	LEAQ ·divMemMem2AVX2+0(SB), CX
+	MOVQ CX, 824(AX)
+	LEAQ ·divMemMem1AVX2+0(SB), CX
+	MOVQ CX, 832(AX)
+	LEAQ ·sigmoidAcc4AVX2+0(SB), CX
+	MOVQ CX, 840(AX)
+	LEAQ ·sigmoidAcc2AVX2+0(SB), CX
+	MOVQ CX, 848(AX)
+	LEAQ ·sigmoidAcc1AVX2+0(SB), CX
+	MOVQ CX, 856(AX)
+	LEAQ ·tanhAcc4AVX2+0(SB), CX
+	MOVQ CX, 864(AX)
+	LEAQ ·tanhAcc2AVX2+0(SB), CX
+	MOVQ CX, 872(AX)
+	LEAQ ·tanhAcc1AVX2+0(SB), CX
+	MOVQ CX, 880(AX)
+	LEAQ ·reluAcc4AVX2+0(SB), CX
+	MOVQ CX, 888(AX)
+	LEAQ ·reluAcc2AVX2+0(SB), CX
+	MOVQ CX, 896(AX)
+	LEAQ ·reluAcc1AVX2+0(SB), CX
+	MOVQ CX, 904(AX)
+	LEAQ ·expAcc4AVX2+0(SB), CX
+	MOVQ CX, 912(AX)
+	LEAQ ·expAcc2AVX2+0(SB), CX
+	MOVQ CX, 920(AX)
+	LEAQ ·expAcc1AVX2+0(SB), CX
+	MOVQ CX, 928(AX)
+	LEAQ ·softplusAcc4AVX2+0(SB), CX
+	MOVQ CX, 936(AX)
+	LEAQ ·softplusAcc2AVX2+0(SB), CX
+	MOVQ CX, 944(AX)
+	LEAQ ·softplusAcc1AVX2+0(SB), CX
+	MOVQ CX, 952(AX)
+	LEAQ ·sqrtAcc4AVX2+0(SB), CX
+	MOVQ CX, 960(AX)
+	LEAQ ·sqrtAcc2AVX2+0(SB), CX
+	MOVQ CX, 968(AX)
+	LEAQ ·sqrtAcc1AVX2+0(SB), CX
+	MOVQ CX, 976(AX)
+	LEAQ ·sigmoidgradAccMem4AVX2+0(SB), CX
+	MOVQ CX, 984(AX)
+	LEAQ ·sigmoidgradAccMem2AVX2+0(SB), CX
+	MOVQ CX, 992(AX)
+	LEAQ ·sigmoidgradAccMem1AVX2+0(SB), CX
+	MOVQ CX, 1000(AX)
+	LEAQ ·sigmoidgradAccMemStored4AVX2+0(SB), CX
+	MOVQ CX, 1008(AX)
+	LEAQ ·sigmoidgradAccMemStored2AVX2+0(SB), CX
+	MOVQ CX, 1016(AX)
+	LEAQ ·sigmoidgradAccMemStored1AVX2+0(SB), CX
+	MOVQ CX, 1024(AX)
+	LEAQ ·sigmoidgradMemAcc4AVX2+0(SB), CX
+	MOVQ CX, 1032(AX)
+	LEAQ ·sigmoidgradMemAcc2AVX2+0(SB), CX
+	MOVQ CX, 1040(AX)
+	LEAQ ·sigmoidgradMemAcc1AVX2+0(SB), CX
+	MOVQ CX, 1048(AX)
+	LEAQ ·sigmoidgradMemAccStored4AVX2+0(SB), CX
+	MOVQ CX, 1056(AX)
+	LEAQ ·sigmoidgradMemAccStored2AVX2+0(SB), CX
+	MOVQ CX, 1064(AX)
+	LEAQ ·sigmoidgradMemAccStored1AVX2+0(SB), CX
+	MOVQ CX, 1072(AX)
+	LEAQ ·sigmoidgradMemMem4AVX2+0(SB), CX
+	MOVQ CX, 1080(AX)
+	LEAQ ·sigmoidgradMemMem2AVX2+0(SB), CX
+	MOVQ CX, 1088(AX)
+	LEAQ ·sigmoidgradMemMem1AVX2+0(SB), CX
+	MOVQ CX, 1096(AX)
+	LEAQ ·sigmoidgradMemMemStored4AVX2+0(SB), CX
+	MOVQ CX, 1104(AX)
+	LEAQ ·sigmoidgradMemMemStored2AVX2+0(SB), CX
+	MOVQ CX, 1112(AX)
+	LEAQ ·sigmoidgradMemMemStored1AVX2+0(SB), CX
+	MOVQ CX, 1120(AX)
+	LEAQ ·tanhgradAccMem4AVX2+0(SB), CX
+	MOVQ CX, 1128(AX)
+	LEAQ ·tanhgradAccMem2AVX2+0(SB), CX
+	MOVQ CX, 1136(AX)
+	LEAQ ·tanhgradAccMem1AVX2+0(SB), CX
+	MOVQ CX, 1144(AX)
+	LEAQ ·tanhgradAccMemStored4AVX2+0(SB), CX
+	MOVQ CX, 1152(AX)
+	LEAQ ·tanhgradAccMemStored2AVX2+0(SB), CX
+	MOVQ CX, 1160(AX)
+	LEAQ ·tanhgradAccMemStored1AVX2+0(SB), CX
+	MOVQ CX, 1168(AX)
+	LEAQ ·tanhgradMemAcc4AVX2+0(SB), CX
+	MOVQ CX, 1176(AX)
+	LEAQ ·tanhgradMemAcc2AVX2+0(SB), CX
+	MOVQ CX, 1184(AX)
+	LEAQ ·tanhgradMemAcc1AVX2+0(SB), CX
+	MOVQ CX, 1192(AX)
+	LEAQ ·tanhgradMemAccStored4AVX2+0(SB), CX
+	MOVQ CX, 1200(AX)
+	LEAQ ·tanhgradMemAccStored2AVX2+0(SB), CX
+	MOVQ CX, 1208(AX)
+	LEAQ ·tanhgradMemAccStored1AVX2+0(SB), CX
+	MOVQ CX, 1216(AX)
+	LEAQ ·tanhgradMemMem4AVX2+0(SB), CX
+	MOVQ CX, 1224(AX)
+	LEAQ ·tanhgradMemMem2AVX2+0(SB), CX
+	MOVQ CX, 1232(AX)
+	LEAQ ·tanhgradMemMem1AVX2+0(SB), CX
+	MOVQ CX, 1240(AX)
+	LEAQ ·tanhgradMemMemStored4AVX2+0(SB), CX
+	MOVQ CX, 1248(AX)
+	LEAQ ·tanhgradMemMemStored2AVX2+0(SB), CX
+	MOVQ CX, 1256(AX)
+	LEAQ ·tanhgradMemMemStored1AVX2+0(SB), CX
+	MOVQ CX, 1264(AX)
+	LEAQ ·relugradAccMem4AVX2+0(SB), CX
+	MOVQ CX, 1272(AX)
+	LEAQ ·relugradAccMem2AVX2+0(SB), CX
+	MOVQ CX, 1280(AX)
+	LEAQ ·relugradAccMem1AVX2+0(SB), CX
+	MOVQ CX, 1288(AX)
+	LEAQ ·relugradMemAcc4AVX2+0(SB), CX
+	MOVQ CX, 1296(AX)
+	LEAQ ·relugradMemAcc2AVX2+0(SB), CX
+	MOVQ CX, 1304(AX)
+	LEAQ ·relugradMemAcc1AVX2+0(SB), CX
+	MOVQ CX, 1312(AX)
+	LEAQ ·relugradMemMem4AVX2+0(SB), CX
+	MOVQ CX, 1320(AX)
+	LEAQ ·relugradMemMem2AVX2+0(SB), CX
+	MOVQ CX, 1328(AX)
+	LEAQ ·relugradMemMem1AVX2+0(SB), CX
+	MOVQ CX, 1336(AX)
+	LEAQ ·softplusgradAccMem4AVX2+0(SB), CX
+	MOVQ CX, 1344(AX)
+	LEAQ ·softplusgradAccMem2AVX2+0(SB), CX
+	MOVQ CX, 1352(AX)
+	LEAQ ·softplusgradAccMem1AVX2+0(SB), CX
+	MOVQ CX, 1360(AX)
+	LEAQ ·softplusgradMemAcc4AVX2+0(SB), CX
+	MOVQ CX, 1368(AX)
+	LEAQ ·softplusgradMemAcc2AVX2+0(SB), CX
+	MOVQ CX, 1376(AX)
+	LEAQ ·softplusgradMemAcc1AVX2+0(SB), CX
+	MOVQ CX, 1384(AX)
+	LEAQ ·softplusgradMemMem4AVX2+0(SB), CX
+	MOVQ CX, 1392(AX)
+	LEAQ ·softplusgradMemMem2AVX2+0(SB), CX
+	MOVQ CX, 1400(AX)
+	LEAQ ·softplusgradMemMem1AVX2+0(SB), CX
+	MOVQ CX, 1408(AX)
+	LEAQ ·sqrtgradAccMem4AVX2+0(SB), CX
+	MOVQ CX, 1416(AX)
+	LEAQ ·sqrtgradAccMem2AVX2+0(SB), CX
+	MOVQ CX, 1424(AX)
+	LEAQ ·sqrtgradAccMem1AVX2+0(SB), CX
+	MOVQ CX, 1432(AX)
+	LEAQ ·sqrtgradMemAcc4AVX2+0(SB), CX
+	MOVQ CX, 1440(AX)
+	LEAQ ·sqrtgradMemAcc2AVX2+0(SB), CX
+	MOVQ CX, 1448(AX)
+	LEAQ ·sqrtgradMemAcc1AVX2+0(SB), CX
+	MOVQ CX, 1456(AX)
+	LEAQ ·sqrtgradMemMem4AVX2+0(SB), CX
+	MOVQ CX, 1464(AX)
+	LEAQ ·sqrtgradMemMem2AVX2+0(SB), CX
+	MOVQ CX, 1472(AX)
+	LEAQ ·sqrtgradMemMem1AVX2+0(SB), CX
+	MOVQ CX, 1480(AX)
 	RET
 
 // func interpretAVX2(c *Code, v *[]float32, size int, n int, rows int, steps int)
@@ -3007,13 +5724,13 @@ TEXT ·interpretAVX2(SB), $24640-48
 	ADDQ $0x3f, DI
 	ANDQ $-64, DI
 	MOVQ c+0(FP), AX
-	MOVQ 88(AX), R9
-	MOVQ 72(AX), CX
-	MOVQ 80(AX), AX
+	MOVQ 112(AX), R10
+	MOVQ 96(AX), CX
+	MOVQ 104(AX), AX
 	MOVQ v+8(FP), DX
 	MOVQ size+16(FP), BX
 	MOVQ DI, R8
-	MOVQ CX, R10
+	MOVQ CX, R9
 
 vectors:
 	MOVQ (DX), SI
@@ -3026,18 +5743,18 @@ slice:
 	MOVQ  SI, (R8)
 	ADDQ  $0x08, R8
 	ADDQ  BX, DX
-	DECQ  R10
+	DECQ  R9
 	JNZ   vectors
 	LEAQ  8192(DI), SI
-	MOVQ  AX, R10
-	TESTQ R10, R10
+	MOVQ  AX, R9
+	TESTQ R9, R9
 	JZ    notemps
 
 temps:
 	MOVQ SI, (R8)
 	ADDQ $0x08, R8
-	LEAQ (SI)(R9*4), SI
-	DECQ R10
+	LEAQ (SI)(R10*4), SI
+	DECQ R9
 	JNZ  temps
 
 notemps:
@@ -3045,7 +5762,7 @@ notemps:
 
 lasttile:
 	MOVQ AX, DX
-	SUBQ R9, AX
+	SUBQ R10, AX
 	JG   lasttile
 	MOVQ DX, AX
 	ANDQ $0x07, AX
@@ -3053,70 +5770,83 @@ lasttile:
 	SHLQ $0x02, DX
 	LEAQ 2048(DI), SI
 	SUBQ DX, SI
-	MOVQ CX, R10
+	MOVQ CX, R9
 
 copies:
 	MOVQ SI, (R8)
 	ADDQ $0x08, R8
 	ADDQ $0x40, SI
-	DECQ R10
+	DECQ R9
 	JNZ  copies
 	LEAQ mask<>+0(SB), CX
 	MOVQ $0x00000010, DX
 	SUBQ AX, DX
 	LEAQ (CX)(DX*4), R13
-	MOVQ steps+40(FP), R11
+	MOVQ steps+40(FP), R12
 
 step:
-	MOVQ rows+32(FP), R10
+	MOVQ rows+32(FP), R11
 
 row:
-	MOVQ n+24(FP), R12
+	MOVQ n+24(FP), R14
 
 tile:
-	MOVQ    R12, R14
-	CMPQ    R14, R9
-	CMOVQGT R9, R14
-	SUBQ    R14, R12
+	MOVQ    R14, R15
+	CMPQ    R15, R10
+	CMOVQGT R10, R15
+	SUBQ    R15, R14
 	XORQ    BX, BX
-	SUBQ    $0x20, R14
-	JLT     noWide
+	SUBQ    $0x20, R15
+	JLT     noFour
 
-Wide:
+Four:
 	MOVQ c+0(FP), AX
 	MOVQ (AX), SI
 	CALL (SI)
 	ADDQ $0x00000080, BX
-	SUBQ $0x20, R14
-	JGE  Wide
+	SUBQ $0x20, R15
+	JGE  Four
 
-noWide:
-	ADDQ $0x20, R14
-	SUBQ $0x08, R14
-	JLT  noSingle
+noFour:
+	ADDQ $0x20, R15
+	SUBQ $0x10, R15
+	JLT  noTwo
 
-Single:
+Two:
 	MOVQ c+0(FP), AX
 	MOVQ 24(AX), SI
 	CALL (SI)
-	ADDQ $0x00000020, BX
-	SUBQ $0x08, R14
-	JGE  Single
+	ADDQ $0x00000040, BX
+	SUBQ $0x10, R15
+	JGE  Two
 
-noSingle:
-	ADDQ $0x08, R14
-	JZ   tiled
+noTwo:
+	ADDQ $0x10, R15
+	SUBQ $0x08, R15
+	JLT  noOne
+
+One:
 	MOVQ c+0(FP), AX
 	MOVQ 48(AX), SI
 	CALL (SI)
+	ADDQ $0x00000020, BX
+	SUBQ $0x08, R15
+	JGE  One
+
+noOne:
+	ADDQ $0x08, R15
+	JZ   tiled
+	MOVQ c+0(FP), AX
+	MOVQ 72(AX), SI
+	CALL (SI)
 
 tiled:
-	TESTQ R12, R12
+	TESTQ R14, R14
 	JZ    next
 	MOVQ  c+0(FP), AX
-	MOVQ  72(AX), AX
+	MOVQ  96(AX), AX
 	MOVQ  DI, CX
-	MOVQ  R9, DX
+	MOVQ  R10, DX
 	SHLQ  $0x02, DX
 
 moveTile:
@@ -3127,10 +5857,10 @@ moveTile:
 	JMP  tile
 
 next:
-	DECQ R10
+	DECQ R11
 	JZ   noRow
 	MOVQ c+0(FP), AX
-	MOVQ 72(AX), AX
+	MOVQ 96(AX), AX
 	MOVQ DI, CX
 	MOVQ v+8(FP), DX
 	MOVQ size+16(FP), BX
@@ -3138,9 +5868,9 @@ next:
 	XORQ R8, R8
 
 tilesRow:
-	SUBQ R9, SI
+	SUBQ R10, SI
 	JLE  countedRow
-	SUBQ R9, R8
+	SUBQ R10, R8
 	JMP  tilesRow
 
 countedRow:
@@ -3156,10 +5886,10 @@ moveRow:
 	JMP  row
 
 noRow:
-	DECQ R11
+	DECQ R12
 	JZ   noStep
 	MOVQ c+0(FP), AX
-	MOVQ 72(AX), AX
+	MOVQ 96(AX), AX
 	MOVQ DI, CX
 	MOVQ v+8(FP), DX
 	MOVQ size+16(FP), BX
@@ -3167,9 +5897,9 @@ noRow:
 	XORQ R8, R8
 
 tilesStep:
-	SUBQ R9, SI
+	SUBQ R10, SI
 	JLE  countedStep
-	SUBQ R9, R8
+	SUBQ R10, R8
 	JMP  tilesStep
 
 countedStep:

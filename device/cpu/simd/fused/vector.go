@@ -82,9 +82,9 @@ func (v *Vector) address() uintptr { return uintptr(unsafe.Pointer(&v.Data[v.Fro
 // of temporaries, and then of copies of the last units of vectors. It has one form for each block of
 // units.
 type Code struct {
-	Wide, Single []uintptr // blocks of four vector registers and of one
-	Last         []uintptr // the last units, fewer than a vector register
-	Vectors      int
-	Temps        int
-	Tile         int // units that a temporary holds
+	Four, Two, One []uintptr // blocks of so many vector registers
+	Last           []uintptr // the last units, fewer than a vector register
+	Vectors        int
+	Temps          int
+	Tile           int // units that a temporary holds
 }

@@ -26,22 +26,19 @@ const (
 
 // A Handler is an operation in one form. Names are of operations, and of handlers that are none.
 type Handler struct {
-	Name string
-	Op   cell.Op
-	Form Form
+	Name   string
+	Op     cell.Op
+	Form   Form
+	Stores bool // it also stores the result, to its last operand
 }
 
 // Operands returns how many operands h has in memory.
 func (h Handler) Operands() int {
-	switch h.Form {
-	case AccMem, MemAcc, ToMem, FromMem:
-		return 1
-	case MemMem, LastFrom, LastTo:
-		return 2
-	case FourMem:
-		return 4
+	n := map[Form]int{AccMem: 1, MemAcc: 1, ToMem: 1, FromMem: 1, MemMem: 2, LastFrom: 2, LastTo: 2, FourMem: 4}[h.Form]
+	if h.Stores {
+		n++
 	}
-	return 0
+	return n
 }
 
 // The names of handlers that are not operations.
@@ -63,21 +60,32 @@ func Handlers() []Handler {
 		{Name: Store, Form: ToMem},
 		{Name: LoadLast, Form: LastFrom},
 		{Name: StoreLast, Form: LastTo},
-		{Name: SumOfFour, Form: FourMem},
-		{Name: TwoTerms, Form: FourMem},
 	}
-	for _, op := range cell.Ops() {
-		switch {
-		case op == cell.Copy:
-		case op.Operands() == 0:
-			all = append(all, Handler{op.String(), op, NoOperand})
-		case op.Operands() == 1:
-			all = append(all, Handler{op.String(), op, Acc})
-		default:
-			all = append(all, Handler{op.String(), op, AccMem}, Handler{op.String(), op, MemMem})
-			if !Commutes(op) {
-				all = append(all, Handler{op.String(), op, MemAcc})
+	add := func(name string, op cell.Op, forms ...Form) {
+		for _, f := range forms {
+			h := Handler{Name: name, Op: op, Form: f}
+			all = append(all, h)
+			if h.Stores = f == FourMem || cheap(op); h.Stores {
+				all = append(all, h)
 			}
+		}
+	}
+	add(SumOfFour, 0, FourMem)
+	add(TwoTerms, 0, FourMem)
+	for _, op := range cell.Ops() {
+		name := op.String()
+		switch n := op.Operands(); {
+		case op == cell.Copy:
+		case n == 0:
+			add(name, op, NoOperand)
+		case n == 1 && cheap(op):
+			add(name, op, Acc, FromMem)
+		case n == 1:
+			add(name, op, Acc)
+		case Commutes(op):
+			add(name, op, AccMem, MemMem)
+		default:
+			add(name, op, AccMem, MemAcc, MemMem)
 		}
 	}
 	return all
@@ -85,3 +93,12 @@ func Handlers() []Handler {
 
 // Commutes reports whether op's operands may change places.
 func Commutes(op cell.Op) bool { return op == cell.Add || op == cell.Mul }
+
+// cheap reports whether op takes so little time that one handler fewer matters.
+func cheap(op cell.Op) bool {
+	switch op {
+	case cell.Neg, cell.OneMinus, cell.Add, cell.Sub, cell.Mul, cell.SigmoidGrad, cell.TanhGrad:
+		return true
+	}
+	return false
+}
