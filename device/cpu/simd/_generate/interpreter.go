@@ -18,11 +18,13 @@ var blockVectors = []int{4, 2, 1}
 // The registers that handlers share. code points to the current handler's address, which its
 // operands follow. table holds the address of each operand. Units begin unit bytes after it. last
 // says which units the last vector has: it is the address of a mask or, if vectors are wide, a mask.
+// depth is the number of units of a row.
 var (
 	codeReg  = reg.RSI
 	tableReg = reg.RDI
 	unitReg  = reg.RBX
 	lastReg  = reg.R13
+	depthReg = reg.R12
 	operands = []reg.GPPhysical{reg.RAX, reg.RCX, reg.RDX, reg.R8, reg.R9}
 )
 
@@ -70,12 +72,13 @@ func (a interpreter) handler(h catalog.Handler) string {
 	}
 	var at []operand.Mem
 	for k := range h.Operands() {
-		r := operands[k]
-		a.MOVQ(operand.Mem{Base: codeReg, Disp: 8 * (1 + k)}, r)
-		a.MOVQ(operand.Mem{Base: tableReg, Index: r, Scale: 8}, r)
-		at = append(at, operand.Mem{Base: r, Index: unitReg, Scale: 1})
+		if h.Name != catalog.Product {
+			at = append(at, a.address(k, operands[k]))
+		}
 	}
 	switch h.Name {
+	case catalog.Product:
+		a.product()
 	case catalog.LoadLast, catalog.StoreLast:
 		a.last(h, at)
 	default:
@@ -94,11 +97,100 @@ func (a interpreter) handler(h catalog.Handler) string {
 	return name + a.name
 }
 
+// address loads the address of the k-th operand into r.
+func (a interpreter) address(k int, r reg.GPPhysical) operand.Mem {
+	a.MOVQ(operand.Mem{Base: codeReg, Disp: 8 * (1 + k)}, r)
+	a.MOVQ(operand.Mem{Base: tableReg, Index: r, Scale: 8}, r)
+	return operand.Mem{Base: r, Index: unitReg, Scale: 1}
+}
+
+// product emits the product of a state and packed weights, in several sets of sums so that
+// multiply-adds overlap.
+func (a interpreter) product() {
+	state, weights, k, strip, strips := operands[0], operands[1], operands[2], operands[3], operands[4]
+	a.address(0, state)
+	a.address(1, weights)
+	a.MOVQ(unitReg, k) // of the strip's first unit
+	a.ANDQ(operand.I32(-stripBytes), k)
+	a.IMULQ(depthReg, k)
+	a.ADDQ(k, weights)
+	if !a.wide() { // half a strip
+		a.MOVQ(unitReg, k)
+		a.ANDQ(operand.Imm(stripBytes/2), k)
+		a.ADDQ(k, weights)
+	}
+	a.MOVQ(depthReg, strip)
+	a.SHLQ(operand.Imm(6), strip)
+	a.LEAQ(operand.Mem{Base: strip, Index: strip, Scale: 2}, strips)
+	row := func(v, k int) operand.Mem {
+		at := 4 * a.width * v
+		m := operand.Mem{Base: weights, Disp: at%stripBytes + stripBytes*k}
+		switch at / stripBytes {
+		case 1, 2:
+			m.Index, m.Scale = strip, uint8(at/stripBytes)
+		case 3:
+			m.Index, m.Scale = strips, 1
+		}
+		return m
+	}
+	sums := make([][]reg.VecVirtual, map[int]int{4: 2, 2: 4, 1: 4}[a.vectors])
+	for set := range sums {
+		for range a.vectors {
+			v := a.vec()
+			if a.wide() {
+				a.VPSUBD(v, v, v) // avo knows that it reads nothing, unlike VPXORD
+			} else {
+				a.zero(v)
+			}
+			sums[set] = append(sums[set], v)
+		}
+	}
+	terms := func(n int) {
+		for set := range n {
+			x := a.vec()
+			a.VBROADCASTSS(operand.Mem{Base: state, Disp: 4 * set}, x)
+			for v, sum := range sums[set] {
+				a.VFMADD231PS(row(v, set), x, sum)
+			}
+		}
+		a.ADDQ(operand.Imm(uint64(4*n)), state)
+		a.ADDQ(operand.U32(uint32(stripBytes*n)), weights)
+	}
+	n := operand.Imm(uint64(len(sums)))
+	a.MOVQ(depthReg, k)
+	a.SUBQ(n, k)
+	a.JLT(operand.LabelRef("few"))
+	a.Label("terms")
+	terms(len(sums))
+	a.SUBQ(n, k)
+	a.JGE(operand.LabelRef("terms"))
+	a.Label("few")
+	a.ADDQ(n, k)
+	a.JZ(operand.LabelRef("sum"))
+	a.Label("term")
+	terms(1)
+	a.DECQ(k)
+	a.JNZ(operand.LabelRef("term"))
+	a.Label("sum")
+	for n := len(sums) / 2; n > 0; n /= 2 {
+		for set := range n {
+			for v := range a.vectors {
+				a.VADDPS(sums[set+n][v], sums[set][v], sums[set][v])
+			}
+		}
+	}
+	to := a.address(2, operands[2])
+	for v, sum := range sums[0] {
+		a.VMOVUPS(sum, to.Offset(4*a.width*v))
+		a.VMOVUPS(sum, a.phys(v))
+	}
+}
+
 // next jumps to the next handler.
 func (a interpreter) next(h catalog.Handler) {
 	a.ADDQ(operand.Imm(uint64(8*(1+h.Operands()))), codeReg)
 	to := operand.Mem{Base: codeReg}
-	in := []operand.Op{to, codeReg, tableReg, unitReg, lastReg}
+	in := []operand.Op{to, codeReg, tableReg, unitReg, lastReg, depthReg}
 	for v := range a.vectors {
 		in = append(in, a.phys(v))
 	}
@@ -198,6 +290,7 @@ func (a *asm) interpret() {
 	}
 	tile := field("Tile")
 	a.addresses(field("Vectors"), field("Temps"), tile)
+	a.Load(a.Param("n"), depthReg)
 	rows, steps, left, m := a.GP64(), a.GP64(), a.GP64(), a.GP64()
 	a.Load(a.Param("steps"), steps)
 	a.Label("step")
@@ -252,7 +345,7 @@ func (a *asm) call() {
 	for _, r := range operands {
 		out = append(out, r)
 	}
-	a.Instruction(&ir.Instruction{Opcode: "CALL", Operands: []operand.Op{to}, Inputs: []operand.Op{to, codeReg, tableReg, unitReg, lastReg}, Outputs: out})
+	a.Instruction(&ir.Instruction{Opcode: "CALL", Operands: []operand.Op{to}, Inputs: []operand.Op{to, codeReg, tableReg, unitReg, lastReg, depthReg}, Outputs: out})
 }
 
 // addresses fills the table: with the addresses of vectors, of temporaries, and of the copies of the

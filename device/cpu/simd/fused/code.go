@@ -48,34 +48,45 @@ type translation struct {
 	program cell.Program
 	place   map[cell.Ref]int
 	vectors int
+	temps   int
 	acc     []cell.Ref // vectors whose value is in the accumulator
 	calls   []call
 }
 
-// code returns p as code, or nil if p is too large for it.
-func (m *machine) code(p cell.Program, vectors []cell.Ref) *Code {
-	temps := max(1, p.Temps())
-	tile := min(tileUnits, tempFloats/temps/blockUnits*blockUnits)
-	if len(vectors) > maxVectors || 2*len(vectors)+temps > tableLen || tile == 0 {
+// code returns p as code, or nil if p is too large for it. If there are products, it first computes
+// so many recurrent ones, into temporaries. Then the state and the weights follow the vectors.
+func (m *machine) code(p cell.Program, vectors []cell.Ref, products int) *Code {
+	t := &translation{program: p, place: map[cell.Ref]int{}, vectors: len(vectors), temps: max(1, p.Temps()+products)}
+	if products > 0 {
+		t.vectors += 1 + products
+	}
+	tile := min(tileUnits, tempFloats/t.temps/blockUnits*blockUnits)
+	copies := t.vectors + t.temps
+	if t.vectors > maxVectors || copies+t.vectors > tableLen || tile == 0 {
 		return nil
 	}
-	t := &translation{program: p, place: map[cell.Ref]int{}, vectors: len(vectors)}
 	for i, r := range vectors {
 		t.place[r] = i
+	}
+	for i := range products {
+		r := cell.Ref{Kind: cell.R, Index: i}
+		t.place[r] = t.vectors + p.Temps() + i
+		t.calls = append(t.calls, call{special(catalog.Product), []int{len(vectors), len(vectors) + 1 + i, t.place[r]}})
 	}
 	for i := 0; i < len(p); {
 		i += t.translate(i)
 	}
-	copies := len(vectors) + temps
 	reads, writes := p.Vectors()
 	var last []call
 	for _, r := range reads {
-		last = append(last, call{special(catalog.LoadLast), []int{t.place[r], copies + t.place[r]}})
+		if t.place[r] < t.vectors {
+			last = append(last, call{special(catalog.LoadLast), []int{t.place[r], copies + t.place[r]}})
+		}
 	}
 	for _, c := range t.calls {
 		at := slices.Clone(c.at)
 		for i := range at {
-			if at[i] < len(vectors) {
+			if at[i] < t.vectors && c.handler.Name != catalog.Product {
 				at[i] += copies
 			}
 		}
@@ -85,7 +96,7 @@ func (m *machine) code(p cell.Program, vectors []cell.Ref) *Code {
 		last = append(last, call{special(catalog.StoreLast), []int{t.place[r], copies + t.place[r]}})
 	}
 	return &Code{Four: m.encode(t.calls, 0), Two: m.encode(t.calls, 1), One: m.encode(t.calls, 2), Last: m.encode(last, 2),
-		Vectors: len(vectors), Temps: temps, Tile: tile}
+		Vectors: t.vectors, Temps: t.temps, Tile: tile}
 }
 
 // encode returns calls as code for one block.

@@ -49,7 +49,7 @@ func New(l simd.Level, c *cell.Cell, pass Pass) *Kernel {
 func interpreter(l simd.Level, p cell.Program) *Kernel {
 	k := &Kernel{program: p, vectors: catalog.Vectors(p)}
 	if m := machines()[l.Base()]; m != nil {
-		k.machine, k.code = m, m.code(p, k.vectors)
+		k.machine, k.code = m, m.code(p, k.vectors, 0)
 	}
 	if k.code == nil {
 		k.steps = k.compile()

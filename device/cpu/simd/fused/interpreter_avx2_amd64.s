@@ -156,6 +156,222 @@ TEXT ·storeLastLastTo1AVX2(SB), NOSPLIT|NOFRAME, $0
 	ADDQ       $0x18, SI
 	JMP        (SI)
 
+// func productWeightedStored4AVX2()
+// Requires: AVX, FMA3
+TEXT ·productWeightedStored4AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ   8(SI), AX
+	MOVQ   (DI)(AX*8), AX
+	MOVQ   16(SI), CX
+	MOVQ   (DI)(CX*8), CX
+	MOVQ   BX, DX
+	ANDQ   $-64, DX
+	IMULQ  R12, DX
+	ADDQ   DX, CX
+	MOVQ   BX, DX
+	ANDQ   $0x20, DX
+	ADDQ   DX, CX
+	MOVQ   R12, R8
+	SHLQ   $0x06, R8
+	LEAQ   (R8)(R8*2), R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   R12, DX
+	SUBQ   $0x02, DX
+	JLT    few
+
+terms:
+	VBROADCASTSS (AX), Y8
+	VFMADD231PS  (CX), Y8, Y0
+	VFMADD231PS  32(CX), Y8, Y1
+	VFMADD231PS  (CX)(R8*1), Y8, Y2
+	VFMADD231PS  32(CX)(R8*1), Y8, Y3
+	VBROADCASTSS 4(AX), Y8
+	VFMADD231PS  64(CX), Y8, Y4
+	VFMADD231PS  96(CX), Y8, Y5
+	VFMADD231PS  64(CX)(R8*1), Y8, Y6
+	VFMADD231PS  96(CX)(R8*1), Y8, Y7
+	ADDQ         $0x08, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x02, DX
+	JGE          terms
+
+few:
+	ADDQ $0x02, DX
+	JZ   sum
+
+term:
+	VBROADCASTSS (AX), Y8
+	VFMADD231PS  (CX), Y8, Y0
+	VFMADD231PS  32(CX), Y8, Y1
+	VFMADD231PS  (CX)(R8*1), Y8, Y2
+	VFMADD231PS  32(CX)(R8*1), Y8, Y3
+	ADDQ         $0x04, AX
+	ADDQ         $0x00000040, CX
+	DECQ         DX
+	JNZ          term
+
+sum:
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS Y0, (DX)(BX*1)
+	VMOVUPS Y0, Y0
+	VMOVUPS Y1, 32(DX)(BX*1)
+	VMOVUPS Y1, Y1
+	VMOVUPS Y2, 64(DX)(BX*1)
+	VMOVUPS Y2, Y2
+	VMOVUPS Y3, 96(DX)(BX*1)
+	VMOVUPS Y3, Y3
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// func productWeightedStored2AVX2()
+// Requires: AVX, FMA3
+TEXT ·productWeightedStored2AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ   8(SI), AX
+	MOVQ   (DI)(AX*8), AX
+	MOVQ   16(SI), CX
+	MOVQ   (DI)(CX*8), CX
+	MOVQ   BX, DX
+	ANDQ   $-64, DX
+	IMULQ  R12, DX
+	ADDQ   DX, CX
+	MOVQ   BX, DX
+	ANDQ   $0x20, DX
+	ADDQ   DX, CX
+	MOVQ   R12, R8
+	SHLQ   $0x06, R8
+	LEAQ   (R8)(R8*2), R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   R12, DX
+	SUBQ   $0x04, DX
+	JLT    few
+
+terms:
+	VBROADCASTSS (AX), Y8
+	VFMADD231PS  (CX), Y8, Y0
+	VFMADD231PS  32(CX), Y8, Y1
+	VBROADCASTSS 4(AX), Y8
+	VFMADD231PS  64(CX), Y8, Y2
+	VFMADD231PS  96(CX), Y8, Y3
+	VBROADCASTSS 8(AX), Y8
+	VFMADD231PS  128(CX), Y8, Y4
+	VFMADD231PS  160(CX), Y8, Y5
+	VBROADCASTSS 12(AX), Y8
+	VFMADD231PS  192(CX), Y8, Y6
+	VFMADD231PS  224(CX), Y8, Y7
+	ADDQ         $0x10, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x04, DX
+	JGE          terms
+
+few:
+	ADDQ $0x04, DX
+	JZ   sum
+
+term:
+	VBROADCASTSS (AX), Y8
+	VFMADD231PS  (CX), Y8, Y0
+	VFMADD231PS  32(CX), Y8, Y1
+	ADDQ         $0x04, AX
+	ADDQ         $0x00000040, CX
+	DECQ         DX
+	JNZ          term
+
+sum:
+	VADDPS  Y4, Y0, Y0
+	VADDPS  Y5, Y1, Y1
+	VADDPS  Y6, Y2, Y2
+	VADDPS  Y7, Y3, Y3
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS Y0, (DX)(BX*1)
+	VMOVUPS Y0, Y0
+	VMOVUPS Y1, 32(DX)(BX*1)
+	VMOVUPS Y1, Y1
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// func productWeightedStored1AVX2()
+// Requires: AVX, FMA3
+TEXT ·productWeightedStored1AVX2(SB), NOSPLIT|NOFRAME, $0
+	MOVQ   8(SI), AX
+	MOVQ   (DI)(AX*8), AX
+	MOVQ   16(SI), CX
+	MOVQ   (DI)(CX*8), CX
+	MOVQ   BX, DX
+	ANDQ   $-64, DX
+	IMULQ  R12, DX
+	ADDQ   DX, CX
+	MOVQ   BX, DX
+	ANDQ   $0x20, DX
+	ADDQ   DX, CX
+	MOVQ   R12, R8
+	SHLQ   $0x06, R8
+	LEAQ   (R8)(R8*2), R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   R12, DX
+	SUBQ   $0x04, DX
+	JLT    few
+
+terms:
+	VBROADCASTSS (AX), Y4
+	VFMADD231PS  (CX), Y4, Y0
+	VBROADCASTSS 4(AX), Y4
+	VFMADD231PS  64(CX), Y4, Y1
+	VBROADCASTSS 8(AX), Y4
+	VFMADD231PS  128(CX), Y4, Y2
+	VBROADCASTSS 12(AX), Y4
+	VFMADD231PS  192(CX), Y4, Y3
+	ADDQ         $0x10, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x04, DX
+	JGE          terms
+
+few:
+	ADDQ $0x04, DX
+	JZ   sum
+
+term:
+	VBROADCASTSS (AX), Y4
+	VFMADD231PS  (CX), Y4, Y0
+	ADDQ         $0x04, AX
+	ADDQ         $0x00000040, CX
+	DECQ         DX
+	JNZ          term
+
+sum:
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y3, Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS Y0, (DX)(BX*1)
+	VMOVUPS Y0, Y0
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
 // func sumOfFourFourMem4AVX2()
 // Requires: AVX
 TEXT ·sumOfFourFourMem4AVX2(SB), NOSPLIT|NOFRAME, $0
@@ -5373,348 +5589,354 @@ TEXT ·handlersAVX2(SB), NOSPLIT, $0-24
 	MOVQ CX, 104(AX)
 	LEAQ ·storeLastLastTo1AVX2+0(SB), CX
 	MOVQ CX, 112(AX)
-	LEAQ ·sumOfFourFourMem4AVX2+0(SB), CX
+	LEAQ ·productWeightedStored4AVX2+0(SB), CX
 	MOVQ CX, 120(AX)
-	LEAQ ·sumOfFourFourMem2AVX2+0(SB), CX
+	LEAQ ·productWeightedStored2AVX2+0(SB), CX
 	MOVQ CX, 128(AX)
-	LEAQ ·sumOfFourFourMem1AVX2+0(SB), CX
+	LEAQ ·productWeightedStored1AVX2+0(SB), CX
 	MOVQ CX, 136(AX)
-	LEAQ ·sumOfFourFourMemStored4AVX2+0(SB), CX
+	LEAQ ·sumOfFourFourMem4AVX2+0(SB), CX
 	MOVQ CX, 144(AX)
-	LEAQ ·sumOfFourFourMemStored2AVX2+0(SB), CX
+	LEAQ ·sumOfFourFourMem2AVX2+0(SB), CX
 	MOVQ CX, 152(AX)
-	LEAQ ·sumOfFourFourMemStored1AVX2+0(SB), CX
+	LEAQ ·sumOfFourFourMem1AVX2+0(SB), CX
 	MOVQ CX, 160(AX)
-	LEAQ ·twoTermsFourMem4AVX2+0(SB), CX
+	LEAQ ·sumOfFourFourMemStored4AVX2+0(SB), CX
 	MOVQ CX, 168(AX)
-	LEAQ ·twoTermsFourMem2AVX2+0(SB), CX
+	LEAQ ·sumOfFourFourMemStored2AVX2+0(SB), CX
 	MOVQ CX, 176(AX)
-	LEAQ ·twoTermsFourMem1AVX2+0(SB), CX
+	LEAQ ·sumOfFourFourMemStored1AVX2+0(SB), CX
 	MOVQ CX, 184(AX)
-	LEAQ ·twoTermsFourMemStored4AVX2+0(SB), CX
+	LEAQ ·twoTermsFourMem4AVX2+0(SB), CX
 	MOVQ CX, 192(AX)
-	LEAQ ·twoTermsFourMemStored2AVX2+0(SB), CX
+	LEAQ ·twoTermsFourMem2AVX2+0(SB), CX
 	MOVQ CX, 200(AX)
-	LEAQ ·twoTermsFourMemStored1AVX2+0(SB), CX
+	LEAQ ·twoTermsFourMem1AVX2+0(SB), CX
 	MOVQ CX, 208(AX)
-	LEAQ ·zeroNoOperand4AVX2+0(SB), CX
+	LEAQ ·twoTermsFourMemStored4AVX2+0(SB), CX
 	MOVQ CX, 216(AX)
-	LEAQ ·zeroNoOperand2AVX2+0(SB), CX
+	LEAQ ·twoTermsFourMemStored2AVX2+0(SB), CX
 	MOVQ CX, 224(AX)
-	LEAQ ·zeroNoOperand1AVX2+0(SB), CX
+	LEAQ ·twoTermsFourMemStored1AVX2+0(SB), CX
 	MOVQ CX, 232(AX)
-	LEAQ ·negAcc4AVX2+0(SB), CX
+	LEAQ ·zeroNoOperand4AVX2+0(SB), CX
 	MOVQ CX, 240(AX)
-	LEAQ ·negAcc2AVX2+0(SB), CX
+	LEAQ ·zeroNoOperand2AVX2+0(SB), CX
 	MOVQ CX, 248(AX)
-	LEAQ ·negAcc1AVX2+0(SB), CX
+	LEAQ ·zeroNoOperand1AVX2+0(SB), CX
 	MOVQ CX, 256(AX)
-	LEAQ ·negAccStored4AVX2+0(SB), CX
+	LEAQ ·negAcc4AVX2+0(SB), CX
 	MOVQ CX, 264(AX)
-	LEAQ ·negAccStored2AVX2+0(SB), CX
+	LEAQ ·negAcc2AVX2+0(SB), CX
 	MOVQ CX, 272(AX)
-	LEAQ ·negAccStored1AVX2+0(SB), CX
+	LEAQ ·negAcc1AVX2+0(SB), CX
 	MOVQ CX, 280(AX)
-	LEAQ ·negFromMem4AVX2+0(SB), CX
+	LEAQ ·negAccStored4AVX2+0(SB), CX
 	MOVQ CX, 288(AX)
-	LEAQ ·negFromMem2AVX2+0(SB), CX
+	LEAQ ·negAccStored2AVX2+0(SB), CX
 	MOVQ CX, 296(AX)
-	LEAQ ·negFromMem1AVX2+0(SB), CX
+	LEAQ ·negAccStored1AVX2+0(SB), CX
 	MOVQ CX, 304(AX)
-	LEAQ ·negFromMemStored4AVX2+0(SB), CX
+	LEAQ ·negFromMem4AVX2+0(SB), CX
 	MOVQ CX, 312(AX)
-	LEAQ ·negFromMemStored2AVX2+0(SB), CX
+	LEAQ ·negFromMem2AVX2+0(SB), CX
 	MOVQ CX, 320(AX)
-	LEAQ ·negFromMemStored1AVX2+0(SB), CX
+	LEAQ ·negFromMem1AVX2+0(SB), CX
 	MOVQ CX, 328(AX)
-	LEAQ ·oneminusAcc4AVX2+0(SB), CX
+	LEAQ ·negFromMemStored4AVX2+0(SB), CX
 	MOVQ CX, 336(AX)
-	LEAQ ·oneminusAcc2AVX2+0(SB), CX
+	LEAQ ·negFromMemStored2AVX2+0(SB), CX
 	MOVQ CX, 344(AX)
-	LEAQ ·oneminusAcc1AVX2+0(SB), CX
+	LEAQ ·negFromMemStored1AVX2+0(SB), CX
 	MOVQ CX, 352(AX)
-	LEAQ ·oneminusAccStored4AVX2+0(SB), CX
+	LEAQ ·oneminusAcc4AVX2+0(SB), CX
 	MOVQ CX, 360(AX)
-	LEAQ ·oneminusAccStored2AVX2+0(SB), CX
+	LEAQ ·oneminusAcc2AVX2+0(SB), CX
 	MOVQ CX, 368(AX)
-	LEAQ ·oneminusAccStored1AVX2+0(SB), CX
+	LEAQ ·oneminusAcc1AVX2+0(SB), CX
 	MOVQ CX, 376(AX)
-	LEAQ ·oneminusFromMem4AVX2+0(SB), CX
+	LEAQ ·oneminusAccStored4AVX2+0(SB), CX
 	MOVQ CX, 384(AX)
-	LEAQ ·oneminusFromMem2AVX2+0(SB), CX
+	LEAQ ·oneminusAccStored2AVX2+0(SB), CX
 	MOVQ CX, 392(AX)
-	LEAQ ·oneminusFromMem1AVX2+0(SB), CX
+	LEAQ ·oneminusAccStored1AVX2+0(SB), CX
 	MOVQ CX, 400(AX)
-	LEAQ ·oneminusFromMemStored4AVX2+0(SB), CX
+	LEAQ ·oneminusFromMem4AVX2+0(SB), CX
 	MOVQ CX, 408(AX)
-	LEAQ ·oneminusFromMemStored2AVX2+0(SB), CX
+	LEAQ ·oneminusFromMem2AVX2+0(SB), CX
 	MOVQ CX, 416(AX)
-	LEAQ ·oneminusFromMemStored1AVX2+0(SB), CX
+	LEAQ ·oneminusFromMem1AVX2+0(SB), CX
 	MOVQ CX, 424(AX)
-	LEAQ ·addAccMem4AVX2+0(SB), CX
+	LEAQ ·oneminusFromMemStored4AVX2+0(SB), CX
 	MOVQ CX, 432(AX)
-	LEAQ ·addAccMem2AVX2+0(SB), CX
+	LEAQ ·oneminusFromMemStored2AVX2+0(SB), CX
 	MOVQ CX, 440(AX)
-	LEAQ ·addAccMem1AVX2+0(SB), CX
+	LEAQ ·oneminusFromMemStored1AVX2+0(SB), CX
 	MOVQ CX, 448(AX)
-	LEAQ ·addAccMemStored4AVX2+0(SB), CX
+	LEAQ ·addAccMem4AVX2+0(SB), CX
 	MOVQ CX, 456(AX)
-	LEAQ ·addAccMemStored2AVX2+0(SB), CX
+	LEAQ ·addAccMem2AVX2+0(SB), CX
 	MOVQ CX, 464(AX)
-	LEAQ ·addAccMemStored1AVX2+0(SB), CX
+	LEAQ ·addAccMem1AVX2+0(SB), CX
 	MOVQ CX, 472(AX)
-	LEAQ ·addMemMem4AVX2+0(SB), CX
+	LEAQ ·addAccMemStored4AVX2+0(SB), CX
 	MOVQ CX, 480(AX)
-	LEAQ ·addMemMem2AVX2+0(SB), CX
+	LEAQ ·addAccMemStored2AVX2+0(SB), CX
 	MOVQ CX, 488(AX)
-	LEAQ ·addMemMem1AVX2+0(SB), CX
+	LEAQ ·addAccMemStored1AVX2+0(SB), CX
 	MOVQ CX, 496(AX)
-	LEAQ ·addMemMemStored4AVX2+0(SB), CX
+	LEAQ ·addMemMem4AVX2+0(SB), CX
 	MOVQ CX, 504(AX)
-	LEAQ ·addMemMemStored2AVX2+0(SB), CX
+	LEAQ ·addMemMem2AVX2+0(SB), CX
 	MOVQ CX, 512(AX)
-	LEAQ ·addMemMemStored1AVX2+0(SB), CX
+	LEAQ ·addMemMem1AVX2+0(SB), CX
 	MOVQ CX, 520(AX)
-	LEAQ ·subAccMem4AVX2+0(SB), CX
+	LEAQ ·addMemMemStored4AVX2+0(SB), CX
 	MOVQ CX, 528(AX)
-	LEAQ ·subAccMem2AVX2+0(SB), CX
+	LEAQ ·addMemMemStored2AVX2+0(SB), CX
 	MOVQ CX, 536(AX)
-	LEAQ ·subAccMem1AVX2+0(SB), CX
+	LEAQ ·addMemMemStored1AVX2+0(SB), CX
 	MOVQ CX, 544(AX)
-	LEAQ ·subAccMemStored4AVX2+0(SB), CX
+	LEAQ ·subAccMem4AVX2+0(SB), CX
 	MOVQ CX, 552(AX)
-	LEAQ ·subAccMemStored2AVX2+0(SB), CX
+	LEAQ ·subAccMem2AVX2+0(SB), CX
 	MOVQ CX, 560(AX)
-	LEAQ ·subAccMemStored1AVX2+0(SB), CX
+	LEAQ ·subAccMem1AVX2+0(SB), CX
 	MOVQ CX, 568(AX)
-	LEAQ ·subMemAcc4AVX2+0(SB), CX
+	LEAQ ·subAccMemStored4AVX2+0(SB), CX
 	MOVQ CX, 576(AX)
-	LEAQ ·subMemAcc2AVX2+0(SB), CX
+	LEAQ ·subAccMemStored2AVX2+0(SB), CX
 	MOVQ CX, 584(AX)
-	LEAQ ·subMemAcc1AVX2+0(SB), CX
+	LEAQ ·subAccMemStored1AVX2+0(SB), CX
 	MOVQ CX, 592(AX)
-	LEAQ ·subMemAccStored4AVX2+0(SB), CX
+	LEAQ ·subMemAcc4AVX2+0(SB), CX
 	MOVQ CX, 600(AX)
-	LEAQ ·subMemAccStored2AVX2+0(SB), CX
+	LEAQ ·subMemAcc2AVX2+0(SB), CX
 	MOVQ CX, 608(AX)
-	LEAQ ·subMemAccStored1AVX2+0(SB), CX
+	LEAQ ·subMemAcc1AVX2+0(SB), CX
 	MOVQ CX, 616(AX)
-	LEAQ ·subMemMem4AVX2+0(SB), CX
+	LEAQ ·subMemAccStored4AVX2+0(SB), CX
 	MOVQ CX, 624(AX)
-	LEAQ ·subMemMem2AVX2+0(SB), CX
+	LEAQ ·subMemAccStored2AVX2+0(SB), CX
 	MOVQ CX, 632(AX)
-	LEAQ ·subMemMem1AVX2+0(SB), CX
+	LEAQ ·subMemAccStored1AVX2+0(SB), CX
 	MOVQ CX, 640(AX)
-	LEAQ ·subMemMemStored4AVX2+0(SB), CX
+	LEAQ ·subMemMem4AVX2+0(SB), CX
 	MOVQ CX, 648(AX)
-	LEAQ ·subMemMemStored2AVX2+0(SB), CX
+	LEAQ ·subMemMem2AVX2+0(SB), CX
 	MOVQ CX, 656(AX)
-	LEAQ ·subMemMemStored1AVX2+0(SB), CX
+	LEAQ ·subMemMem1AVX2+0(SB), CX
 	MOVQ CX, 664(AX)
-	LEAQ ·mulAccMem4AVX2+0(SB), CX
+	LEAQ ·subMemMemStored4AVX2+0(SB), CX
 	MOVQ CX, 672(AX)
-	LEAQ ·mulAccMem2AVX2+0(SB), CX
+	LEAQ ·subMemMemStored2AVX2+0(SB), CX
 	MOVQ CX, 680(AX)
-	LEAQ ·mulAccMem1AVX2+0(SB), CX
+	LEAQ ·subMemMemStored1AVX2+0(SB), CX
 	MOVQ CX, 688(AX)
-	LEAQ ·mulAccMemStored4AVX2+0(SB), CX
+	LEAQ ·mulAccMem4AVX2+0(SB), CX
 	MOVQ CX, 696(AX)
-	LEAQ ·mulAccMemStored2AVX2+0(SB), CX
+	LEAQ ·mulAccMem2AVX2+0(SB), CX
 	MOVQ CX, 704(AX)
-	LEAQ ·mulAccMemStored1AVX2+0(SB), CX
+	LEAQ ·mulAccMem1AVX2+0(SB), CX
 	MOVQ CX, 712(AX)
-	LEAQ ·mulMemMem4AVX2+0(SB), CX
+	LEAQ ·mulAccMemStored4AVX2+0(SB), CX
 	MOVQ CX, 720(AX)
-	LEAQ ·mulMemMem2AVX2+0(SB), CX
+	LEAQ ·mulAccMemStored2AVX2+0(SB), CX
 	MOVQ CX, 728(AX)
-	LEAQ ·mulMemMem1AVX2+0(SB), CX
+	LEAQ ·mulAccMemStored1AVX2+0(SB), CX
 	MOVQ CX, 736(AX)
-	LEAQ ·mulMemMemStored4AVX2+0(SB), CX
+	LEAQ ·mulMemMem4AVX2+0(SB), CX
 	MOVQ CX, 744(AX)
-	LEAQ ·mulMemMemStored2AVX2+0(SB), CX
+	LEAQ ·mulMemMem2AVX2+0(SB), CX
 	MOVQ CX, 752(AX)
-	LEAQ ·mulMemMemStored1AVX2+0(SB), CX
+	LEAQ ·mulMemMem1AVX2+0(SB), CX
 	MOVQ CX, 760(AX)
-	LEAQ ·divAccMem4AVX2+0(SB), CX
+	LEAQ ·mulMemMemStored4AVX2+0(SB), CX
 	MOVQ CX, 768(AX)
-	LEAQ ·divAccMem2AVX2+0(SB), CX
+	LEAQ ·mulMemMemStored2AVX2+0(SB), CX
 	MOVQ CX, 776(AX)
-	LEAQ ·divAccMem1AVX2+0(SB), CX
+	LEAQ ·mulMemMemStored1AVX2+0(SB), CX
 	MOVQ CX, 784(AX)
-	LEAQ ·divMemAcc4AVX2+0(SB), CX
+	LEAQ ·divAccMem4AVX2+0(SB), CX
 	MOVQ CX, 792(AX)
-	LEAQ ·divMemAcc2AVX2+0(SB), CX
+	LEAQ ·divAccMem2AVX2+0(SB), CX
 	MOVQ CX, 800(AX)
-	LEAQ ·divMemAcc1AVX2+0(SB), CX
+	LEAQ ·divAccMem1AVX2+0(SB), CX
 	MOVQ CX, 808(AX)
-	LEAQ ·divMemMem4AVX2+0(SB), CX
+	LEAQ ·divMemAcc4AVX2+0(SB), CX
 	MOVQ CX, 816(AX)
-	LEAQ ·divMemMem2AVX2+0(SB), CX
+	LEAQ ·divMemAcc2AVX2+0(SB), CX
 	MOVQ CX, 824(AX)
-	LEAQ ·divMemMem1AVX2+0(SB), CX
+	LEAQ ·divMemAcc1AVX2+0(SB), CX
 	MOVQ CX, 832(AX)
-	LEAQ ·sigmoidAcc4AVX2+0(SB), CX
+	LEAQ ·divMemMem4AVX2+0(SB), CX
 	MOVQ CX, 840(AX)
-	LEAQ ·sigmoidAcc2AVX2+0(SB), CX
+	LEAQ ·divMemMem2AVX2+0(SB), CX
 	MOVQ CX, 848(AX)
-	LEAQ ·sigmoidAcc1AVX2+0(SB), CX
+	LEAQ ·divMemMem1AVX2+0(SB), CX
 	MOVQ CX, 856(AX)
-	LEAQ ·tanhAcc4AVX2+0(SB), CX
+	LEAQ ·sigmoidAcc4AVX2+0(SB), CX
 	MOVQ CX, 864(AX)
-	LEAQ ·tanhAcc2AVX2+0(SB), CX
+	LEAQ ·sigmoidAcc2AVX2+0(SB), CX
 	MOVQ CX, 872(AX)
-	LEAQ ·tanhAcc1AVX2+0(SB), CX
+	LEAQ ·sigmoidAcc1AVX2+0(SB), CX
 	MOVQ CX, 880(AX)
-	LEAQ ·reluAcc4AVX2+0(SB), CX
+	LEAQ ·tanhAcc4AVX2+0(SB), CX
 	MOVQ CX, 888(AX)
-	LEAQ ·reluAcc2AVX2+0(SB), CX
+	LEAQ ·tanhAcc2AVX2+0(SB), CX
 	MOVQ CX, 896(AX)
-	LEAQ ·reluAcc1AVX2+0(SB), CX
+	LEAQ ·tanhAcc1AVX2+0(SB), CX
 	MOVQ CX, 904(AX)
-	LEAQ ·expAcc4AVX2+0(SB), CX
+	LEAQ ·reluAcc4AVX2+0(SB), CX
 	MOVQ CX, 912(AX)
-	LEAQ ·expAcc2AVX2+0(SB), CX
+	LEAQ ·reluAcc2AVX2+0(SB), CX
 	MOVQ CX, 920(AX)
-	LEAQ ·expAcc1AVX2+0(SB), CX
+	LEAQ ·reluAcc1AVX2+0(SB), CX
 	MOVQ CX, 928(AX)
-	LEAQ ·softplusAcc4AVX2+0(SB), CX
+	LEAQ ·expAcc4AVX2+0(SB), CX
 	MOVQ CX, 936(AX)
-	LEAQ ·softplusAcc2AVX2+0(SB), CX
+	LEAQ ·expAcc2AVX2+0(SB), CX
 	MOVQ CX, 944(AX)
-	LEAQ ·softplusAcc1AVX2+0(SB), CX
+	LEAQ ·expAcc1AVX2+0(SB), CX
 	MOVQ CX, 952(AX)
-	LEAQ ·sqrtAcc4AVX2+0(SB), CX
+	LEAQ ·softplusAcc4AVX2+0(SB), CX
 	MOVQ CX, 960(AX)
-	LEAQ ·sqrtAcc2AVX2+0(SB), CX
+	LEAQ ·softplusAcc2AVX2+0(SB), CX
 	MOVQ CX, 968(AX)
-	LEAQ ·sqrtAcc1AVX2+0(SB), CX
+	LEAQ ·softplusAcc1AVX2+0(SB), CX
 	MOVQ CX, 976(AX)
-	LEAQ ·sigmoidgradAccMem4AVX2+0(SB), CX
+	LEAQ ·sqrtAcc4AVX2+0(SB), CX
 	MOVQ CX, 984(AX)
-	LEAQ ·sigmoidgradAccMem2AVX2+0(SB), CX
+	LEAQ ·sqrtAcc2AVX2+0(SB), CX
 	MOVQ CX, 992(AX)
-	LEAQ ·sigmoidgradAccMem1AVX2+0(SB), CX
+	LEAQ ·sqrtAcc1AVX2+0(SB), CX
 	MOVQ CX, 1000(AX)
-	LEAQ ·sigmoidgradAccMemStored4AVX2+0(SB), CX
+	LEAQ ·sigmoidgradAccMem4AVX2+0(SB), CX
 	MOVQ CX, 1008(AX)
-	LEAQ ·sigmoidgradAccMemStored2AVX2+0(SB), CX
+	LEAQ ·sigmoidgradAccMem2AVX2+0(SB), CX
 	MOVQ CX, 1016(AX)
-	LEAQ ·sigmoidgradAccMemStored1AVX2+0(SB), CX
+	LEAQ ·sigmoidgradAccMem1AVX2+0(SB), CX
 	MOVQ CX, 1024(AX)
-	LEAQ ·sigmoidgradMemAcc4AVX2+0(SB), CX
+	LEAQ ·sigmoidgradAccMemStored4AVX2+0(SB), CX
 	MOVQ CX, 1032(AX)
-	LEAQ ·sigmoidgradMemAcc2AVX2+0(SB), CX
+	LEAQ ·sigmoidgradAccMemStored2AVX2+0(SB), CX
 	MOVQ CX, 1040(AX)
-	LEAQ ·sigmoidgradMemAcc1AVX2+0(SB), CX
+	LEAQ ·sigmoidgradAccMemStored1AVX2+0(SB), CX
 	MOVQ CX, 1048(AX)
-	LEAQ ·sigmoidgradMemAccStored4AVX2+0(SB), CX
+	LEAQ ·sigmoidgradMemAcc4AVX2+0(SB), CX
 	MOVQ CX, 1056(AX)
-	LEAQ ·sigmoidgradMemAccStored2AVX2+0(SB), CX
+	LEAQ ·sigmoidgradMemAcc2AVX2+0(SB), CX
 	MOVQ CX, 1064(AX)
-	LEAQ ·sigmoidgradMemAccStored1AVX2+0(SB), CX
+	LEAQ ·sigmoidgradMemAcc1AVX2+0(SB), CX
 	MOVQ CX, 1072(AX)
-	LEAQ ·sigmoidgradMemMem4AVX2+0(SB), CX
+	LEAQ ·sigmoidgradMemAccStored4AVX2+0(SB), CX
 	MOVQ CX, 1080(AX)
-	LEAQ ·sigmoidgradMemMem2AVX2+0(SB), CX
+	LEAQ ·sigmoidgradMemAccStored2AVX2+0(SB), CX
 	MOVQ CX, 1088(AX)
-	LEAQ ·sigmoidgradMemMem1AVX2+0(SB), CX
+	LEAQ ·sigmoidgradMemAccStored1AVX2+0(SB), CX
 	MOVQ CX, 1096(AX)
-	LEAQ ·sigmoidgradMemMemStored4AVX2+0(SB), CX
+	LEAQ ·sigmoidgradMemMem4AVX2+0(SB), CX
 	MOVQ CX, 1104(AX)
-	LEAQ ·sigmoidgradMemMemStored2AVX2+0(SB), CX
+	LEAQ ·sigmoidgradMemMem2AVX2+0(SB), CX
 	MOVQ CX, 1112(AX)
-	LEAQ ·sigmoidgradMemMemStored1AVX2+0(SB), CX
+	LEAQ ·sigmoidgradMemMem1AVX2+0(SB), CX
 	MOVQ CX, 1120(AX)
-	LEAQ ·tanhgradAccMem4AVX2+0(SB), CX
+	LEAQ ·sigmoidgradMemMemStored4AVX2+0(SB), CX
 	MOVQ CX, 1128(AX)
-	LEAQ ·tanhgradAccMem2AVX2+0(SB), CX
+	LEAQ ·sigmoidgradMemMemStored2AVX2+0(SB), CX
 	MOVQ CX, 1136(AX)
-	LEAQ ·tanhgradAccMem1AVX2+0(SB), CX
+	LEAQ ·sigmoidgradMemMemStored1AVX2+0(SB), CX
 	MOVQ CX, 1144(AX)
-	LEAQ ·tanhgradAccMemStored4AVX2+0(SB), CX
+	LEAQ ·tanhgradAccMem4AVX2+0(SB), CX
 	MOVQ CX, 1152(AX)
-	LEAQ ·tanhgradAccMemStored2AVX2+0(SB), CX
+	LEAQ ·tanhgradAccMem2AVX2+0(SB), CX
 	MOVQ CX, 1160(AX)
-	LEAQ ·tanhgradAccMemStored1AVX2+0(SB), CX
+	LEAQ ·tanhgradAccMem1AVX2+0(SB), CX
 	MOVQ CX, 1168(AX)
-	LEAQ ·tanhgradMemAcc4AVX2+0(SB), CX
+	LEAQ ·tanhgradAccMemStored4AVX2+0(SB), CX
 	MOVQ CX, 1176(AX)
-	LEAQ ·tanhgradMemAcc2AVX2+0(SB), CX
+	LEAQ ·tanhgradAccMemStored2AVX2+0(SB), CX
 	MOVQ CX, 1184(AX)
-	LEAQ ·tanhgradMemAcc1AVX2+0(SB), CX
+	LEAQ ·tanhgradAccMemStored1AVX2+0(SB), CX
 	MOVQ CX, 1192(AX)
-	LEAQ ·tanhgradMemAccStored4AVX2+0(SB), CX
+	LEAQ ·tanhgradMemAcc4AVX2+0(SB), CX
 	MOVQ CX, 1200(AX)
-	LEAQ ·tanhgradMemAccStored2AVX2+0(SB), CX
+	LEAQ ·tanhgradMemAcc2AVX2+0(SB), CX
 	MOVQ CX, 1208(AX)
-	LEAQ ·tanhgradMemAccStored1AVX2+0(SB), CX
+	LEAQ ·tanhgradMemAcc1AVX2+0(SB), CX
 	MOVQ CX, 1216(AX)
-	LEAQ ·tanhgradMemMem4AVX2+0(SB), CX
+	LEAQ ·tanhgradMemAccStored4AVX2+0(SB), CX
 	MOVQ CX, 1224(AX)
-	LEAQ ·tanhgradMemMem2AVX2+0(SB), CX
+	LEAQ ·tanhgradMemAccStored2AVX2+0(SB), CX
 	MOVQ CX, 1232(AX)
-	LEAQ ·tanhgradMemMem1AVX2+0(SB), CX
+	LEAQ ·tanhgradMemAccStored1AVX2+0(SB), CX
 	MOVQ CX, 1240(AX)
-	LEAQ ·tanhgradMemMemStored4AVX2+0(SB), CX
+	LEAQ ·tanhgradMemMem4AVX2+0(SB), CX
 	MOVQ CX, 1248(AX)
-	LEAQ ·tanhgradMemMemStored2AVX2+0(SB), CX
+	LEAQ ·tanhgradMemMem2AVX2+0(SB), CX
 	MOVQ CX, 1256(AX)
-	LEAQ ·tanhgradMemMemStored1AVX2+0(SB), CX
+	LEAQ ·tanhgradMemMem1AVX2+0(SB), CX
 	MOVQ CX, 1264(AX)
-	LEAQ ·relugradAccMem4AVX2+0(SB), CX
+	LEAQ ·tanhgradMemMemStored4AVX2+0(SB), CX
 	MOVQ CX, 1272(AX)
-	LEAQ ·relugradAccMem2AVX2+0(SB), CX
+	LEAQ ·tanhgradMemMemStored2AVX2+0(SB), CX
 	MOVQ CX, 1280(AX)
-	LEAQ ·relugradAccMem1AVX2+0(SB), CX
+	LEAQ ·tanhgradMemMemStored1AVX2+0(SB), CX
 	MOVQ CX, 1288(AX)
-	LEAQ ·relugradMemAcc4AVX2+0(SB), CX
+	LEAQ ·relugradAccMem4AVX2+0(SB), CX
 	MOVQ CX, 1296(AX)
-	LEAQ ·relugradMemAcc2AVX2+0(SB), CX
+	LEAQ ·relugradAccMem2AVX2+0(SB), CX
 	MOVQ CX, 1304(AX)
-	LEAQ ·relugradMemAcc1AVX2+0(SB), CX
+	LEAQ ·relugradAccMem1AVX2+0(SB), CX
 	MOVQ CX, 1312(AX)
-	LEAQ ·relugradMemMem4AVX2+0(SB), CX
+	LEAQ ·relugradMemAcc4AVX2+0(SB), CX
 	MOVQ CX, 1320(AX)
-	LEAQ ·relugradMemMem2AVX2+0(SB), CX
+	LEAQ ·relugradMemAcc2AVX2+0(SB), CX
 	MOVQ CX, 1328(AX)
-	LEAQ ·relugradMemMem1AVX2+0(SB), CX
+	LEAQ ·relugradMemAcc1AVX2+0(SB), CX
 	MOVQ CX, 1336(AX)
-	LEAQ ·softplusgradAccMem4AVX2+0(SB), CX
+	LEAQ ·relugradMemMem4AVX2+0(SB), CX
 	MOVQ CX, 1344(AX)
-	LEAQ ·softplusgradAccMem2AVX2+0(SB), CX
+	LEAQ ·relugradMemMem2AVX2+0(SB), CX
 	MOVQ CX, 1352(AX)
-	LEAQ ·softplusgradAccMem1AVX2+0(SB), CX
+	LEAQ ·relugradMemMem1AVX2+0(SB), CX
 	MOVQ CX, 1360(AX)
-	LEAQ ·softplusgradMemAcc4AVX2+0(SB), CX
+	LEAQ ·softplusgradAccMem4AVX2+0(SB), CX
 	MOVQ CX, 1368(AX)
-	LEAQ ·softplusgradMemAcc2AVX2+0(SB), CX
+	LEAQ ·softplusgradAccMem2AVX2+0(SB), CX
 	MOVQ CX, 1376(AX)
-	LEAQ ·softplusgradMemAcc1AVX2+0(SB), CX
+	LEAQ ·softplusgradAccMem1AVX2+0(SB), CX
 	MOVQ CX, 1384(AX)
-	LEAQ ·softplusgradMemMem4AVX2+0(SB), CX
+	LEAQ ·softplusgradMemAcc4AVX2+0(SB), CX
 	MOVQ CX, 1392(AX)
-	LEAQ ·softplusgradMemMem2AVX2+0(SB), CX
+	LEAQ ·softplusgradMemAcc2AVX2+0(SB), CX
 	MOVQ CX, 1400(AX)
-	LEAQ ·softplusgradMemMem1AVX2+0(SB), CX
+	LEAQ ·softplusgradMemAcc1AVX2+0(SB), CX
 	MOVQ CX, 1408(AX)
-	LEAQ ·sqrtgradAccMem4AVX2+0(SB), CX
+	LEAQ ·softplusgradMemMem4AVX2+0(SB), CX
 	MOVQ CX, 1416(AX)
-	LEAQ ·sqrtgradAccMem2AVX2+0(SB), CX
+	LEAQ ·softplusgradMemMem2AVX2+0(SB), CX
 	MOVQ CX, 1424(AX)
-	LEAQ ·sqrtgradAccMem1AVX2+0(SB), CX
+	LEAQ ·softplusgradMemMem1AVX2+0(SB), CX
 	MOVQ CX, 1432(AX)
-	LEAQ ·sqrtgradMemAcc4AVX2+0(SB), CX
+	LEAQ ·sqrtgradAccMem4AVX2+0(SB), CX
 	MOVQ CX, 1440(AX)
-	LEAQ ·sqrtgradMemAcc2AVX2+0(SB), CX
+	LEAQ ·sqrtgradAccMem2AVX2+0(SB), CX
 	MOVQ CX, 1448(AX)
-	LEAQ ·sqrtgradMemAcc1AVX2+0(SB), CX
+	LEAQ ·sqrtgradAccMem1AVX2+0(SB), CX
 	MOVQ CX, 1456(AX)
-	LEAQ ·sqrtgradMemMem4AVX2+0(SB), CX
+	LEAQ ·sqrtgradMemAcc4AVX2+0(SB), CX
 	MOVQ CX, 1464(AX)
-	LEAQ ·sqrtgradMemMem2AVX2+0(SB), CX
+	LEAQ ·sqrtgradMemAcc2AVX2+0(SB), CX
 	MOVQ CX, 1472(AX)
-	LEAQ ·sqrtgradMemMem1AVX2+0(SB), CX
+	LEAQ ·sqrtgradMemAcc1AVX2+0(SB), CX
 	MOVQ CX, 1480(AX)
+	LEAQ ·sqrtgradMemMem4AVX2+0(SB), CX
+	MOVQ CX, 1488(AX)
+	LEAQ ·sqrtgradMemMem2AVX2+0(SB), CX
+	MOVQ CX, 1496(AX)
+	LEAQ ·sqrtgradMemMem1AVX2+0(SB), CX
+	MOVQ CX, 1504(AX)
 	RET
 
 // func interpretAVX2(c *Code, v *[]float32, size int, n int, rows int, steps int)
@@ -5782,21 +6004,22 @@ copies:
 	MOVQ $0x00000010, DX
 	SUBQ AX, DX
 	LEAQ (CX)(DX*4), R13
-	MOVQ steps+40(FP), R12
+	MOVQ n+24(FP), R12
+	MOVQ steps+40(FP), R14
 
 step:
 	MOVQ rows+32(FP), R11
 
 row:
-	MOVQ n+24(FP), R14
+	MOVQ n+24(FP), R15
 
 tile:
-	MOVQ    R14, R15
-	CMPQ    R15, R10
-	CMOVQGT R10, R15
-	SUBQ    R15, R14
+	MOVQ    R15, BP
+	CMPQ    BP, R10
+	CMOVQGT R10, BP
+	SUBQ    BP, R15
 	XORQ    BX, BX
-	SUBQ    $0x20, R15
+	SUBQ    $0x20, BP
 	JLT     noFour
 
 Four:
@@ -5804,12 +6027,12 @@ Four:
 	MOVQ (AX), SI
 	CALL (SI)
 	ADDQ $0x00000080, BX
-	SUBQ $0x20, R15
+	SUBQ $0x20, BP
 	JGE  Four
 
 noFour:
-	ADDQ $0x20, R15
-	SUBQ $0x10, R15
+	ADDQ $0x20, BP
+	SUBQ $0x10, BP
 	JLT  noTwo
 
 Two:
@@ -5817,12 +6040,12 @@ Two:
 	MOVQ 24(AX), SI
 	CALL (SI)
 	ADDQ $0x00000040, BX
-	SUBQ $0x10, R15
+	SUBQ $0x10, BP
 	JGE  Two
 
 noTwo:
-	ADDQ $0x10, R15
-	SUBQ $0x08, R15
+	ADDQ $0x10, BP
+	SUBQ $0x08, BP
 	JLT  noOne
 
 One:
@@ -5830,18 +6053,18 @@ One:
 	MOVQ 48(AX), SI
 	CALL (SI)
 	ADDQ $0x00000020, BX
-	SUBQ $0x08, R15
+	SUBQ $0x08, BP
 	JGE  One
 
 noOne:
-	ADDQ $0x08, R15
+	ADDQ $0x08, BP
 	JZ   tiled
 	MOVQ c+0(FP), AX
 	MOVQ 72(AX), SI
 	CALL (SI)
 
 tiled:
-	TESTQ R14, R14
+	TESTQ R15, R15
 	JZ    next
 	MOVQ  c+0(FP), AX
 	MOVQ  96(AX), AX
@@ -5886,7 +6109,7 @@ moveRow:
 	JMP  row
 
 noRow:
-	DECQ R12
+	DECQ R14
 	JZ   noStep
 	MOVQ c+0(FP), AX
 	MOVQ 96(AX), AX

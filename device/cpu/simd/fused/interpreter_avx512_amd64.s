@@ -156,6 +156,213 @@ TEXT ·storeLastLastTo1AVX512(SB), NOSPLIT|NOFRAME, $0
 	ADDQ    $0x18, SI
 	JMP     (SI)
 
+// func productWeightedStored4AVX512()
+// Requires: AVX512F
+TEXT ·productWeightedStored4AVX512(SB), NOSPLIT|NOFRAME, $0
+	MOVQ   8(SI), AX
+	MOVQ   (DI)(AX*8), AX
+	MOVQ   16(SI), CX
+	MOVQ   (DI)(CX*8), CX
+	MOVQ   BX, DX
+	ANDQ   $-64, DX
+	IMULQ  R12, DX
+	ADDQ   DX, CX
+	MOVQ   R12, R8
+	SHLQ   $0x06, R8
+	LEAQ   (R8)(R8*2), R9
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   R12, DX
+	SUBQ   $0x02, DX
+	JLT    few
+
+terms:
+	VBROADCASTSS (AX), Z8
+	VFMADD231PS  (CX), Z8, Z0
+	VFMADD231PS  (CX)(R8*1), Z8, Z1
+	VFMADD231PS  (CX)(R8*2), Z8, Z2
+	VFMADD231PS  (CX)(R9*1), Z8, Z3
+	VBROADCASTSS 4(AX), Z8
+	VFMADD231PS  64(CX), Z8, Z4
+	VFMADD231PS  64(CX)(R8*1), Z8, Z5
+	VFMADD231PS  64(CX)(R8*2), Z8, Z6
+	VFMADD231PS  64(CX)(R9*1), Z8, Z7
+	ADDQ         $0x08, AX
+	ADDQ         $0x00000080, CX
+	SUBQ         $0x02, DX
+	JGE          terms
+
+few:
+	ADDQ $0x02, DX
+	JZ   sum
+
+term:
+	VBROADCASTSS (AX), Z8
+	VFMADD231PS  (CX), Z8, Z0
+	VFMADD231PS  (CX)(R8*1), Z8, Z1
+	VFMADD231PS  (CX)(R8*2), Z8, Z2
+	VFMADD231PS  (CX)(R9*1), Z8, Z3
+	ADDQ         $0x04, AX
+	ADDQ         $0x00000040, CX
+	DECQ         DX
+	JNZ          term
+
+sum:
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS Z0, (DX)(BX*1)
+	VMOVUPS Z0, Z0
+	VMOVUPS Z1, 64(DX)(BX*1)
+	VMOVUPS Z1, Z1
+	VMOVUPS Z2, 128(DX)(BX*1)
+	VMOVUPS Z2, Z2
+	VMOVUPS Z3, 192(DX)(BX*1)
+	VMOVUPS Z3, Z3
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// func productWeightedStored2AVX512()
+// Requires: AVX512F
+TEXT ·productWeightedStored2AVX512(SB), NOSPLIT|NOFRAME, $0
+	MOVQ   8(SI), AX
+	MOVQ   (DI)(AX*8), AX
+	MOVQ   16(SI), CX
+	MOVQ   (DI)(CX*8), CX
+	MOVQ   BX, DX
+	ANDQ   $-64, DX
+	IMULQ  R12, DX
+	ADDQ   DX, CX
+	MOVQ   R12, R8
+	SHLQ   $0x06, R8
+	LEAQ   (R8)(R8*2), R9
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	VPSUBD Z4, Z4, Z4
+	VPSUBD Z5, Z5, Z5
+	VPSUBD Z6, Z6, Z6
+	VPSUBD Z7, Z7, Z7
+	MOVQ   R12, DX
+	SUBQ   $0x04, DX
+	JLT    few
+
+terms:
+	VBROADCASTSS (AX), Z8
+	VFMADD231PS  (CX), Z8, Z0
+	VFMADD231PS  (CX)(R8*1), Z8, Z1
+	VBROADCASTSS 4(AX), Z8
+	VFMADD231PS  64(CX), Z8, Z2
+	VFMADD231PS  64(CX)(R8*1), Z8, Z3
+	VBROADCASTSS 8(AX), Z8
+	VFMADD231PS  128(CX), Z8, Z4
+	VFMADD231PS  128(CX)(R8*1), Z8, Z5
+	VBROADCASTSS 12(AX), Z8
+	VFMADD231PS  192(CX), Z8, Z6
+	VFMADD231PS  192(CX)(R8*1), Z8, Z7
+	ADDQ         $0x10, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x04, DX
+	JGE          terms
+
+few:
+	ADDQ $0x04, DX
+	JZ   sum
+
+term:
+	VBROADCASTSS (AX), Z8
+	VFMADD231PS  (CX), Z8, Z0
+	VFMADD231PS  (CX)(R8*1), Z8, Z1
+	ADDQ         $0x04, AX
+	ADDQ         $0x00000040, CX
+	DECQ         DX
+	JNZ          term
+
+sum:
+	VADDPS  Z4, Z0, Z0
+	VADDPS  Z5, Z1, Z1
+	VADDPS  Z6, Z2, Z2
+	VADDPS  Z7, Z3, Z3
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z3, Z1, Z1
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS Z0, (DX)(BX*1)
+	VMOVUPS Z0, Z0
+	VMOVUPS Z1, 64(DX)(BX*1)
+	VMOVUPS Z1, Z1
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
+// func productWeightedStored1AVX512()
+// Requires: AVX512F
+TEXT ·productWeightedStored1AVX512(SB), NOSPLIT|NOFRAME, $0
+	MOVQ   8(SI), AX
+	MOVQ   (DI)(AX*8), AX
+	MOVQ   16(SI), CX
+	MOVQ   (DI)(CX*8), CX
+	MOVQ   BX, DX
+	ANDQ   $-64, DX
+	IMULQ  R12, DX
+	ADDQ   DX, CX
+	MOVQ   R12, R8
+	SHLQ   $0x06, R8
+	LEAQ   (R8)(R8*2), R9
+	VPSUBD Z0, Z0, Z0
+	VPSUBD Z1, Z1, Z1
+	VPSUBD Z2, Z2, Z2
+	VPSUBD Z3, Z3, Z3
+	MOVQ   R12, DX
+	SUBQ   $0x04, DX
+	JLT    few
+
+terms:
+	VBROADCASTSS (AX), Z4
+	VFMADD231PS  (CX), Z4, Z0
+	VBROADCASTSS 4(AX), Z4
+	VFMADD231PS  64(CX), Z4, Z1
+	VBROADCASTSS 8(AX), Z4
+	VFMADD231PS  128(CX), Z4, Z2
+	VBROADCASTSS 12(AX), Z4
+	VFMADD231PS  192(CX), Z4, Z3
+	ADDQ         $0x10, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x04, DX
+	JGE          terms
+
+few:
+	ADDQ $0x04, DX
+	JZ   sum
+
+term:
+	VBROADCASTSS (AX), Z4
+	VFMADD231PS  (CX), Z4, Z0
+	ADDQ         $0x04, AX
+	ADDQ         $0x00000040, CX
+	DECQ         DX
+	JNZ          term
+
+sum:
+	VADDPS  Z2, Z0, Z0
+	VADDPS  Z3, Z1, Z1
+	VADDPS  Z1, Z0, Z0
+	MOVQ    24(SI), DX
+	MOVQ    (DI)(DX*8), DX
+	VMOVUPS Z0, (DX)(BX*1)
+	VMOVUPS Z0, Z0
+	ADDQ    $0x20, SI
+	JMP     (SI)
+
 // func sumOfFourFourMem4AVX512()
 // Requires: AVX512F
 TEXT ·sumOfFourFourMem4AVX512(SB), NOSPLIT|NOFRAME, $0
@@ -5607,348 +5814,354 @@ TEXT ·handlersAVX512(SB), NOSPLIT, $0-24
 	MOVQ CX, 104(AX)
 	LEAQ ·storeLastLastTo1AVX512+0(SB), CX
 	MOVQ CX, 112(AX)
-	LEAQ ·sumOfFourFourMem4AVX512+0(SB), CX
+	LEAQ ·productWeightedStored4AVX512+0(SB), CX
 	MOVQ CX, 120(AX)
-	LEAQ ·sumOfFourFourMem2AVX512+0(SB), CX
+	LEAQ ·productWeightedStored2AVX512+0(SB), CX
 	MOVQ CX, 128(AX)
-	LEAQ ·sumOfFourFourMem1AVX512+0(SB), CX
+	LEAQ ·productWeightedStored1AVX512+0(SB), CX
 	MOVQ CX, 136(AX)
-	LEAQ ·sumOfFourFourMemStored4AVX512+0(SB), CX
+	LEAQ ·sumOfFourFourMem4AVX512+0(SB), CX
 	MOVQ CX, 144(AX)
-	LEAQ ·sumOfFourFourMemStored2AVX512+0(SB), CX
+	LEAQ ·sumOfFourFourMem2AVX512+0(SB), CX
 	MOVQ CX, 152(AX)
-	LEAQ ·sumOfFourFourMemStored1AVX512+0(SB), CX
+	LEAQ ·sumOfFourFourMem1AVX512+0(SB), CX
 	MOVQ CX, 160(AX)
-	LEAQ ·twoTermsFourMem4AVX512+0(SB), CX
+	LEAQ ·sumOfFourFourMemStored4AVX512+0(SB), CX
 	MOVQ CX, 168(AX)
-	LEAQ ·twoTermsFourMem2AVX512+0(SB), CX
+	LEAQ ·sumOfFourFourMemStored2AVX512+0(SB), CX
 	MOVQ CX, 176(AX)
-	LEAQ ·twoTermsFourMem1AVX512+0(SB), CX
+	LEAQ ·sumOfFourFourMemStored1AVX512+0(SB), CX
 	MOVQ CX, 184(AX)
-	LEAQ ·twoTermsFourMemStored4AVX512+0(SB), CX
+	LEAQ ·twoTermsFourMem4AVX512+0(SB), CX
 	MOVQ CX, 192(AX)
-	LEAQ ·twoTermsFourMemStored2AVX512+0(SB), CX
+	LEAQ ·twoTermsFourMem2AVX512+0(SB), CX
 	MOVQ CX, 200(AX)
-	LEAQ ·twoTermsFourMemStored1AVX512+0(SB), CX
+	LEAQ ·twoTermsFourMem1AVX512+0(SB), CX
 	MOVQ CX, 208(AX)
-	LEAQ ·zeroNoOperand4AVX512+0(SB), CX
+	LEAQ ·twoTermsFourMemStored4AVX512+0(SB), CX
 	MOVQ CX, 216(AX)
-	LEAQ ·zeroNoOperand2AVX512+0(SB), CX
+	LEAQ ·twoTermsFourMemStored2AVX512+0(SB), CX
 	MOVQ CX, 224(AX)
-	LEAQ ·zeroNoOperand1AVX512+0(SB), CX
+	LEAQ ·twoTermsFourMemStored1AVX512+0(SB), CX
 	MOVQ CX, 232(AX)
-	LEAQ ·negAcc4AVX512+0(SB), CX
+	LEAQ ·zeroNoOperand4AVX512+0(SB), CX
 	MOVQ CX, 240(AX)
-	LEAQ ·negAcc2AVX512+0(SB), CX
+	LEAQ ·zeroNoOperand2AVX512+0(SB), CX
 	MOVQ CX, 248(AX)
-	LEAQ ·negAcc1AVX512+0(SB), CX
+	LEAQ ·zeroNoOperand1AVX512+0(SB), CX
 	MOVQ CX, 256(AX)
-	LEAQ ·negAccStored4AVX512+0(SB), CX
+	LEAQ ·negAcc4AVX512+0(SB), CX
 	MOVQ CX, 264(AX)
-	LEAQ ·negAccStored2AVX512+0(SB), CX
+	LEAQ ·negAcc2AVX512+0(SB), CX
 	MOVQ CX, 272(AX)
-	LEAQ ·negAccStored1AVX512+0(SB), CX
+	LEAQ ·negAcc1AVX512+0(SB), CX
 	MOVQ CX, 280(AX)
-	LEAQ ·negFromMem4AVX512+0(SB), CX
+	LEAQ ·negAccStored4AVX512+0(SB), CX
 	MOVQ CX, 288(AX)
-	LEAQ ·negFromMem2AVX512+0(SB), CX
+	LEAQ ·negAccStored2AVX512+0(SB), CX
 	MOVQ CX, 296(AX)
-	LEAQ ·negFromMem1AVX512+0(SB), CX
+	LEAQ ·negAccStored1AVX512+0(SB), CX
 	MOVQ CX, 304(AX)
-	LEAQ ·negFromMemStored4AVX512+0(SB), CX
+	LEAQ ·negFromMem4AVX512+0(SB), CX
 	MOVQ CX, 312(AX)
-	LEAQ ·negFromMemStored2AVX512+0(SB), CX
+	LEAQ ·negFromMem2AVX512+0(SB), CX
 	MOVQ CX, 320(AX)
-	LEAQ ·negFromMemStored1AVX512+0(SB), CX
+	LEAQ ·negFromMem1AVX512+0(SB), CX
 	MOVQ CX, 328(AX)
-	LEAQ ·oneminusAcc4AVX512+0(SB), CX
+	LEAQ ·negFromMemStored4AVX512+0(SB), CX
 	MOVQ CX, 336(AX)
-	LEAQ ·oneminusAcc2AVX512+0(SB), CX
+	LEAQ ·negFromMemStored2AVX512+0(SB), CX
 	MOVQ CX, 344(AX)
-	LEAQ ·oneminusAcc1AVX512+0(SB), CX
+	LEAQ ·negFromMemStored1AVX512+0(SB), CX
 	MOVQ CX, 352(AX)
-	LEAQ ·oneminusAccStored4AVX512+0(SB), CX
+	LEAQ ·oneminusAcc4AVX512+0(SB), CX
 	MOVQ CX, 360(AX)
-	LEAQ ·oneminusAccStored2AVX512+0(SB), CX
+	LEAQ ·oneminusAcc2AVX512+0(SB), CX
 	MOVQ CX, 368(AX)
-	LEAQ ·oneminusAccStored1AVX512+0(SB), CX
+	LEAQ ·oneminusAcc1AVX512+0(SB), CX
 	MOVQ CX, 376(AX)
-	LEAQ ·oneminusFromMem4AVX512+0(SB), CX
+	LEAQ ·oneminusAccStored4AVX512+0(SB), CX
 	MOVQ CX, 384(AX)
-	LEAQ ·oneminusFromMem2AVX512+0(SB), CX
+	LEAQ ·oneminusAccStored2AVX512+0(SB), CX
 	MOVQ CX, 392(AX)
-	LEAQ ·oneminusFromMem1AVX512+0(SB), CX
+	LEAQ ·oneminusAccStored1AVX512+0(SB), CX
 	MOVQ CX, 400(AX)
-	LEAQ ·oneminusFromMemStored4AVX512+0(SB), CX
+	LEAQ ·oneminusFromMem4AVX512+0(SB), CX
 	MOVQ CX, 408(AX)
-	LEAQ ·oneminusFromMemStored2AVX512+0(SB), CX
+	LEAQ ·oneminusFromMem2AVX512+0(SB), CX
 	MOVQ CX, 416(AX)
-	LEAQ ·oneminusFromMemStored1AVX512+0(SB), CX
+	LEAQ ·oneminusFromMem1AVX512+0(SB), CX
 	MOVQ CX, 424(AX)
-	LEAQ ·addAccMem4AVX512+0(SB), CX
+	LEAQ ·oneminusFromMemStored4AVX512+0(SB), CX
 	MOVQ CX, 432(AX)
-	LEAQ ·addAccMem2AVX512+0(SB), CX
+	LEAQ ·oneminusFromMemStored2AVX512+0(SB), CX
 	MOVQ CX, 440(AX)
-	LEAQ ·addAccMem1AVX512+0(SB), CX
+	LEAQ ·oneminusFromMemStored1AVX512+0(SB), CX
 	MOVQ CX, 448(AX)
-	LEAQ ·addAccMemStored4AVX512+0(SB), CX
+	LEAQ ·addAccMem4AVX512+0(SB), CX
 	MOVQ CX, 456(AX)
-	LEAQ ·addAccMemStored2AVX512+0(SB), CX
+	LEAQ ·addAccMem2AVX512+0(SB), CX
 	MOVQ CX, 464(AX)
-	LEAQ ·addAccMemStored1AVX512+0(SB), CX
+	LEAQ ·addAccMem1AVX512+0(SB), CX
 	MOVQ CX, 472(AX)
-	LEAQ ·addMemMem4AVX512+0(SB), CX
+	LEAQ ·addAccMemStored4AVX512+0(SB), CX
 	MOVQ CX, 480(AX)
-	LEAQ ·addMemMem2AVX512+0(SB), CX
+	LEAQ ·addAccMemStored2AVX512+0(SB), CX
 	MOVQ CX, 488(AX)
-	LEAQ ·addMemMem1AVX512+0(SB), CX
+	LEAQ ·addAccMemStored1AVX512+0(SB), CX
 	MOVQ CX, 496(AX)
-	LEAQ ·addMemMemStored4AVX512+0(SB), CX
+	LEAQ ·addMemMem4AVX512+0(SB), CX
 	MOVQ CX, 504(AX)
-	LEAQ ·addMemMemStored2AVX512+0(SB), CX
+	LEAQ ·addMemMem2AVX512+0(SB), CX
 	MOVQ CX, 512(AX)
-	LEAQ ·addMemMemStored1AVX512+0(SB), CX
+	LEAQ ·addMemMem1AVX512+0(SB), CX
 	MOVQ CX, 520(AX)
-	LEAQ ·subAccMem4AVX512+0(SB), CX
+	LEAQ ·addMemMemStored4AVX512+0(SB), CX
 	MOVQ CX, 528(AX)
-	LEAQ ·subAccMem2AVX512+0(SB), CX
+	LEAQ ·addMemMemStored2AVX512+0(SB), CX
 	MOVQ CX, 536(AX)
-	LEAQ ·subAccMem1AVX512+0(SB), CX
+	LEAQ ·addMemMemStored1AVX512+0(SB), CX
 	MOVQ CX, 544(AX)
-	LEAQ ·subAccMemStored4AVX512+0(SB), CX
+	LEAQ ·subAccMem4AVX512+0(SB), CX
 	MOVQ CX, 552(AX)
-	LEAQ ·subAccMemStored2AVX512+0(SB), CX
+	LEAQ ·subAccMem2AVX512+0(SB), CX
 	MOVQ CX, 560(AX)
-	LEAQ ·subAccMemStored1AVX512+0(SB), CX
+	LEAQ ·subAccMem1AVX512+0(SB), CX
 	MOVQ CX, 568(AX)
-	LEAQ ·subMemAcc4AVX512+0(SB), CX
+	LEAQ ·subAccMemStored4AVX512+0(SB), CX
 	MOVQ CX, 576(AX)
-	LEAQ ·subMemAcc2AVX512+0(SB), CX
+	LEAQ ·subAccMemStored2AVX512+0(SB), CX
 	MOVQ CX, 584(AX)
-	LEAQ ·subMemAcc1AVX512+0(SB), CX
+	LEAQ ·subAccMemStored1AVX512+0(SB), CX
 	MOVQ CX, 592(AX)
-	LEAQ ·subMemAccStored4AVX512+0(SB), CX
+	LEAQ ·subMemAcc4AVX512+0(SB), CX
 	MOVQ CX, 600(AX)
-	LEAQ ·subMemAccStored2AVX512+0(SB), CX
+	LEAQ ·subMemAcc2AVX512+0(SB), CX
 	MOVQ CX, 608(AX)
-	LEAQ ·subMemAccStored1AVX512+0(SB), CX
+	LEAQ ·subMemAcc1AVX512+0(SB), CX
 	MOVQ CX, 616(AX)
-	LEAQ ·subMemMem4AVX512+0(SB), CX
+	LEAQ ·subMemAccStored4AVX512+0(SB), CX
 	MOVQ CX, 624(AX)
-	LEAQ ·subMemMem2AVX512+0(SB), CX
+	LEAQ ·subMemAccStored2AVX512+0(SB), CX
 	MOVQ CX, 632(AX)
-	LEAQ ·subMemMem1AVX512+0(SB), CX
+	LEAQ ·subMemAccStored1AVX512+0(SB), CX
 	MOVQ CX, 640(AX)
-	LEAQ ·subMemMemStored4AVX512+0(SB), CX
+	LEAQ ·subMemMem4AVX512+0(SB), CX
 	MOVQ CX, 648(AX)
-	LEAQ ·subMemMemStored2AVX512+0(SB), CX
+	LEAQ ·subMemMem2AVX512+0(SB), CX
 	MOVQ CX, 656(AX)
-	LEAQ ·subMemMemStored1AVX512+0(SB), CX
+	LEAQ ·subMemMem1AVX512+0(SB), CX
 	MOVQ CX, 664(AX)
-	LEAQ ·mulAccMem4AVX512+0(SB), CX
+	LEAQ ·subMemMemStored4AVX512+0(SB), CX
 	MOVQ CX, 672(AX)
-	LEAQ ·mulAccMem2AVX512+0(SB), CX
+	LEAQ ·subMemMemStored2AVX512+0(SB), CX
 	MOVQ CX, 680(AX)
-	LEAQ ·mulAccMem1AVX512+0(SB), CX
+	LEAQ ·subMemMemStored1AVX512+0(SB), CX
 	MOVQ CX, 688(AX)
-	LEAQ ·mulAccMemStored4AVX512+0(SB), CX
+	LEAQ ·mulAccMem4AVX512+0(SB), CX
 	MOVQ CX, 696(AX)
-	LEAQ ·mulAccMemStored2AVX512+0(SB), CX
+	LEAQ ·mulAccMem2AVX512+0(SB), CX
 	MOVQ CX, 704(AX)
-	LEAQ ·mulAccMemStored1AVX512+0(SB), CX
+	LEAQ ·mulAccMem1AVX512+0(SB), CX
 	MOVQ CX, 712(AX)
-	LEAQ ·mulMemMem4AVX512+0(SB), CX
+	LEAQ ·mulAccMemStored4AVX512+0(SB), CX
 	MOVQ CX, 720(AX)
-	LEAQ ·mulMemMem2AVX512+0(SB), CX
+	LEAQ ·mulAccMemStored2AVX512+0(SB), CX
 	MOVQ CX, 728(AX)
-	LEAQ ·mulMemMem1AVX512+0(SB), CX
+	LEAQ ·mulAccMemStored1AVX512+0(SB), CX
 	MOVQ CX, 736(AX)
-	LEAQ ·mulMemMemStored4AVX512+0(SB), CX
+	LEAQ ·mulMemMem4AVX512+0(SB), CX
 	MOVQ CX, 744(AX)
-	LEAQ ·mulMemMemStored2AVX512+0(SB), CX
+	LEAQ ·mulMemMem2AVX512+0(SB), CX
 	MOVQ CX, 752(AX)
-	LEAQ ·mulMemMemStored1AVX512+0(SB), CX
+	LEAQ ·mulMemMem1AVX512+0(SB), CX
 	MOVQ CX, 760(AX)
-	LEAQ ·divAccMem4AVX512+0(SB), CX
+	LEAQ ·mulMemMemStored4AVX512+0(SB), CX
 	MOVQ CX, 768(AX)
-	LEAQ ·divAccMem2AVX512+0(SB), CX
+	LEAQ ·mulMemMemStored2AVX512+0(SB), CX
 	MOVQ CX, 776(AX)
-	LEAQ ·divAccMem1AVX512+0(SB), CX
+	LEAQ ·mulMemMemStored1AVX512+0(SB), CX
 	MOVQ CX, 784(AX)
-	LEAQ ·divMemAcc4AVX512+0(SB), CX
+	LEAQ ·divAccMem4AVX512+0(SB), CX
 	MOVQ CX, 792(AX)
-	LEAQ ·divMemAcc2AVX512+0(SB), CX
+	LEAQ ·divAccMem2AVX512+0(SB), CX
 	MOVQ CX, 800(AX)
-	LEAQ ·divMemAcc1AVX512+0(SB), CX
+	LEAQ ·divAccMem1AVX512+0(SB), CX
 	MOVQ CX, 808(AX)
-	LEAQ ·divMemMem4AVX512+0(SB), CX
+	LEAQ ·divMemAcc4AVX512+0(SB), CX
 	MOVQ CX, 816(AX)
-	LEAQ ·divMemMem2AVX512+0(SB), CX
+	LEAQ ·divMemAcc2AVX512+0(SB), CX
 	MOVQ CX, 824(AX)
-	LEAQ ·divMemMem1AVX512+0(SB), CX
+	LEAQ ·divMemAcc1AVX512+0(SB), CX
 	MOVQ CX, 832(AX)
-	LEAQ ·sigmoidAcc4AVX512+0(SB), CX
+	LEAQ ·divMemMem4AVX512+0(SB), CX
 	MOVQ CX, 840(AX)
-	LEAQ ·sigmoidAcc2AVX512+0(SB), CX
+	LEAQ ·divMemMem2AVX512+0(SB), CX
 	MOVQ CX, 848(AX)
-	LEAQ ·sigmoidAcc1AVX512+0(SB), CX
+	LEAQ ·divMemMem1AVX512+0(SB), CX
 	MOVQ CX, 856(AX)
-	LEAQ ·tanhAcc4AVX512+0(SB), CX
+	LEAQ ·sigmoidAcc4AVX512+0(SB), CX
 	MOVQ CX, 864(AX)
-	LEAQ ·tanhAcc2AVX512+0(SB), CX
+	LEAQ ·sigmoidAcc2AVX512+0(SB), CX
 	MOVQ CX, 872(AX)
-	LEAQ ·tanhAcc1AVX512+0(SB), CX
+	LEAQ ·sigmoidAcc1AVX512+0(SB), CX
 	MOVQ CX, 880(AX)
-	LEAQ ·reluAcc4AVX512+0(SB), CX
+	LEAQ ·tanhAcc4AVX512+0(SB), CX
 	MOVQ CX, 888(AX)
-	LEAQ ·reluAcc2AVX512+0(SB), CX
+	LEAQ ·tanhAcc2AVX512+0(SB), CX
 	MOVQ CX, 896(AX)
-	LEAQ ·reluAcc1AVX512+0(SB), CX
+	LEAQ ·tanhAcc1AVX512+0(SB), CX
 	MOVQ CX, 904(AX)
-	LEAQ ·expAcc4AVX512+0(SB), CX
+	LEAQ ·reluAcc4AVX512+0(SB), CX
 	MOVQ CX, 912(AX)
-	LEAQ ·expAcc2AVX512+0(SB), CX
+	LEAQ ·reluAcc2AVX512+0(SB), CX
 	MOVQ CX, 920(AX)
-	LEAQ ·expAcc1AVX512+0(SB), CX
+	LEAQ ·reluAcc1AVX512+0(SB), CX
 	MOVQ CX, 928(AX)
-	LEAQ ·softplusAcc4AVX512+0(SB), CX
+	LEAQ ·expAcc4AVX512+0(SB), CX
 	MOVQ CX, 936(AX)
-	LEAQ ·softplusAcc2AVX512+0(SB), CX
+	LEAQ ·expAcc2AVX512+0(SB), CX
 	MOVQ CX, 944(AX)
-	LEAQ ·softplusAcc1AVX512+0(SB), CX
+	LEAQ ·expAcc1AVX512+0(SB), CX
 	MOVQ CX, 952(AX)
-	LEAQ ·sqrtAcc4AVX512+0(SB), CX
+	LEAQ ·softplusAcc4AVX512+0(SB), CX
 	MOVQ CX, 960(AX)
-	LEAQ ·sqrtAcc2AVX512+0(SB), CX
+	LEAQ ·softplusAcc2AVX512+0(SB), CX
 	MOVQ CX, 968(AX)
-	LEAQ ·sqrtAcc1AVX512+0(SB), CX
+	LEAQ ·softplusAcc1AVX512+0(SB), CX
 	MOVQ CX, 976(AX)
-	LEAQ ·sigmoidgradAccMem4AVX512+0(SB), CX
+	LEAQ ·sqrtAcc4AVX512+0(SB), CX
 	MOVQ CX, 984(AX)
-	LEAQ ·sigmoidgradAccMem2AVX512+0(SB), CX
+	LEAQ ·sqrtAcc2AVX512+0(SB), CX
 	MOVQ CX, 992(AX)
-	LEAQ ·sigmoidgradAccMem1AVX512+0(SB), CX
+	LEAQ ·sqrtAcc1AVX512+0(SB), CX
 	MOVQ CX, 1000(AX)
-	LEAQ ·sigmoidgradAccMemStored4AVX512+0(SB), CX
+	LEAQ ·sigmoidgradAccMem4AVX512+0(SB), CX
 	MOVQ CX, 1008(AX)
-	LEAQ ·sigmoidgradAccMemStored2AVX512+0(SB), CX
+	LEAQ ·sigmoidgradAccMem2AVX512+0(SB), CX
 	MOVQ CX, 1016(AX)
-	LEAQ ·sigmoidgradAccMemStored1AVX512+0(SB), CX
+	LEAQ ·sigmoidgradAccMem1AVX512+0(SB), CX
 	MOVQ CX, 1024(AX)
-	LEAQ ·sigmoidgradMemAcc4AVX512+0(SB), CX
+	LEAQ ·sigmoidgradAccMemStored4AVX512+0(SB), CX
 	MOVQ CX, 1032(AX)
-	LEAQ ·sigmoidgradMemAcc2AVX512+0(SB), CX
+	LEAQ ·sigmoidgradAccMemStored2AVX512+0(SB), CX
 	MOVQ CX, 1040(AX)
-	LEAQ ·sigmoidgradMemAcc1AVX512+0(SB), CX
+	LEAQ ·sigmoidgradAccMemStored1AVX512+0(SB), CX
 	MOVQ CX, 1048(AX)
-	LEAQ ·sigmoidgradMemAccStored4AVX512+0(SB), CX
+	LEAQ ·sigmoidgradMemAcc4AVX512+0(SB), CX
 	MOVQ CX, 1056(AX)
-	LEAQ ·sigmoidgradMemAccStored2AVX512+0(SB), CX
+	LEAQ ·sigmoidgradMemAcc2AVX512+0(SB), CX
 	MOVQ CX, 1064(AX)
-	LEAQ ·sigmoidgradMemAccStored1AVX512+0(SB), CX
+	LEAQ ·sigmoidgradMemAcc1AVX512+0(SB), CX
 	MOVQ CX, 1072(AX)
-	LEAQ ·sigmoidgradMemMem4AVX512+0(SB), CX
+	LEAQ ·sigmoidgradMemAccStored4AVX512+0(SB), CX
 	MOVQ CX, 1080(AX)
-	LEAQ ·sigmoidgradMemMem2AVX512+0(SB), CX
+	LEAQ ·sigmoidgradMemAccStored2AVX512+0(SB), CX
 	MOVQ CX, 1088(AX)
-	LEAQ ·sigmoidgradMemMem1AVX512+0(SB), CX
+	LEAQ ·sigmoidgradMemAccStored1AVX512+0(SB), CX
 	MOVQ CX, 1096(AX)
-	LEAQ ·sigmoidgradMemMemStored4AVX512+0(SB), CX
+	LEAQ ·sigmoidgradMemMem4AVX512+0(SB), CX
 	MOVQ CX, 1104(AX)
-	LEAQ ·sigmoidgradMemMemStored2AVX512+0(SB), CX
+	LEAQ ·sigmoidgradMemMem2AVX512+0(SB), CX
 	MOVQ CX, 1112(AX)
-	LEAQ ·sigmoidgradMemMemStored1AVX512+0(SB), CX
+	LEAQ ·sigmoidgradMemMem1AVX512+0(SB), CX
 	MOVQ CX, 1120(AX)
-	LEAQ ·tanhgradAccMem4AVX512+0(SB), CX
+	LEAQ ·sigmoidgradMemMemStored4AVX512+0(SB), CX
 	MOVQ CX, 1128(AX)
-	LEAQ ·tanhgradAccMem2AVX512+0(SB), CX
+	LEAQ ·sigmoidgradMemMemStored2AVX512+0(SB), CX
 	MOVQ CX, 1136(AX)
-	LEAQ ·tanhgradAccMem1AVX512+0(SB), CX
+	LEAQ ·sigmoidgradMemMemStored1AVX512+0(SB), CX
 	MOVQ CX, 1144(AX)
-	LEAQ ·tanhgradAccMemStored4AVX512+0(SB), CX
+	LEAQ ·tanhgradAccMem4AVX512+0(SB), CX
 	MOVQ CX, 1152(AX)
-	LEAQ ·tanhgradAccMemStored2AVX512+0(SB), CX
+	LEAQ ·tanhgradAccMem2AVX512+0(SB), CX
 	MOVQ CX, 1160(AX)
-	LEAQ ·tanhgradAccMemStored1AVX512+0(SB), CX
+	LEAQ ·tanhgradAccMem1AVX512+0(SB), CX
 	MOVQ CX, 1168(AX)
-	LEAQ ·tanhgradMemAcc4AVX512+0(SB), CX
+	LEAQ ·tanhgradAccMemStored4AVX512+0(SB), CX
 	MOVQ CX, 1176(AX)
-	LEAQ ·tanhgradMemAcc2AVX512+0(SB), CX
+	LEAQ ·tanhgradAccMemStored2AVX512+0(SB), CX
 	MOVQ CX, 1184(AX)
-	LEAQ ·tanhgradMemAcc1AVX512+0(SB), CX
+	LEAQ ·tanhgradAccMemStored1AVX512+0(SB), CX
 	MOVQ CX, 1192(AX)
-	LEAQ ·tanhgradMemAccStored4AVX512+0(SB), CX
+	LEAQ ·tanhgradMemAcc4AVX512+0(SB), CX
 	MOVQ CX, 1200(AX)
-	LEAQ ·tanhgradMemAccStored2AVX512+0(SB), CX
+	LEAQ ·tanhgradMemAcc2AVX512+0(SB), CX
 	MOVQ CX, 1208(AX)
-	LEAQ ·tanhgradMemAccStored1AVX512+0(SB), CX
+	LEAQ ·tanhgradMemAcc1AVX512+0(SB), CX
 	MOVQ CX, 1216(AX)
-	LEAQ ·tanhgradMemMem4AVX512+0(SB), CX
+	LEAQ ·tanhgradMemAccStored4AVX512+0(SB), CX
 	MOVQ CX, 1224(AX)
-	LEAQ ·tanhgradMemMem2AVX512+0(SB), CX
+	LEAQ ·tanhgradMemAccStored2AVX512+0(SB), CX
 	MOVQ CX, 1232(AX)
-	LEAQ ·tanhgradMemMem1AVX512+0(SB), CX
+	LEAQ ·tanhgradMemAccStored1AVX512+0(SB), CX
 	MOVQ CX, 1240(AX)
-	LEAQ ·tanhgradMemMemStored4AVX512+0(SB), CX
+	LEAQ ·tanhgradMemMem4AVX512+0(SB), CX
 	MOVQ CX, 1248(AX)
-	LEAQ ·tanhgradMemMemStored2AVX512+0(SB), CX
+	LEAQ ·tanhgradMemMem2AVX512+0(SB), CX
 	MOVQ CX, 1256(AX)
-	LEAQ ·tanhgradMemMemStored1AVX512+0(SB), CX
+	LEAQ ·tanhgradMemMem1AVX512+0(SB), CX
 	MOVQ CX, 1264(AX)
-	LEAQ ·relugradAccMem4AVX512+0(SB), CX
+	LEAQ ·tanhgradMemMemStored4AVX512+0(SB), CX
 	MOVQ CX, 1272(AX)
-	LEAQ ·relugradAccMem2AVX512+0(SB), CX
+	LEAQ ·tanhgradMemMemStored2AVX512+0(SB), CX
 	MOVQ CX, 1280(AX)
-	LEAQ ·relugradAccMem1AVX512+0(SB), CX
+	LEAQ ·tanhgradMemMemStored1AVX512+0(SB), CX
 	MOVQ CX, 1288(AX)
-	LEAQ ·relugradMemAcc4AVX512+0(SB), CX
+	LEAQ ·relugradAccMem4AVX512+0(SB), CX
 	MOVQ CX, 1296(AX)
-	LEAQ ·relugradMemAcc2AVX512+0(SB), CX
+	LEAQ ·relugradAccMem2AVX512+0(SB), CX
 	MOVQ CX, 1304(AX)
-	LEAQ ·relugradMemAcc1AVX512+0(SB), CX
+	LEAQ ·relugradAccMem1AVX512+0(SB), CX
 	MOVQ CX, 1312(AX)
-	LEAQ ·relugradMemMem4AVX512+0(SB), CX
+	LEAQ ·relugradMemAcc4AVX512+0(SB), CX
 	MOVQ CX, 1320(AX)
-	LEAQ ·relugradMemMem2AVX512+0(SB), CX
+	LEAQ ·relugradMemAcc2AVX512+0(SB), CX
 	MOVQ CX, 1328(AX)
-	LEAQ ·relugradMemMem1AVX512+0(SB), CX
+	LEAQ ·relugradMemAcc1AVX512+0(SB), CX
 	MOVQ CX, 1336(AX)
-	LEAQ ·softplusgradAccMem4AVX512+0(SB), CX
+	LEAQ ·relugradMemMem4AVX512+0(SB), CX
 	MOVQ CX, 1344(AX)
-	LEAQ ·softplusgradAccMem2AVX512+0(SB), CX
+	LEAQ ·relugradMemMem2AVX512+0(SB), CX
 	MOVQ CX, 1352(AX)
-	LEAQ ·softplusgradAccMem1AVX512+0(SB), CX
+	LEAQ ·relugradMemMem1AVX512+0(SB), CX
 	MOVQ CX, 1360(AX)
-	LEAQ ·softplusgradMemAcc4AVX512+0(SB), CX
+	LEAQ ·softplusgradAccMem4AVX512+0(SB), CX
 	MOVQ CX, 1368(AX)
-	LEAQ ·softplusgradMemAcc2AVX512+0(SB), CX
+	LEAQ ·softplusgradAccMem2AVX512+0(SB), CX
 	MOVQ CX, 1376(AX)
-	LEAQ ·softplusgradMemAcc1AVX512+0(SB), CX
+	LEAQ ·softplusgradAccMem1AVX512+0(SB), CX
 	MOVQ CX, 1384(AX)
-	LEAQ ·softplusgradMemMem4AVX512+0(SB), CX
+	LEAQ ·softplusgradMemAcc4AVX512+0(SB), CX
 	MOVQ CX, 1392(AX)
-	LEAQ ·softplusgradMemMem2AVX512+0(SB), CX
+	LEAQ ·softplusgradMemAcc2AVX512+0(SB), CX
 	MOVQ CX, 1400(AX)
-	LEAQ ·softplusgradMemMem1AVX512+0(SB), CX
+	LEAQ ·softplusgradMemAcc1AVX512+0(SB), CX
 	MOVQ CX, 1408(AX)
-	LEAQ ·sqrtgradAccMem4AVX512+0(SB), CX
+	LEAQ ·softplusgradMemMem4AVX512+0(SB), CX
 	MOVQ CX, 1416(AX)
-	LEAQ ·sqrtgradAccMem2AVX512+0(SB), CX
+	LEAQ ·softplusgradMemMem2AVX512+0(SB), CX
 	MOVQ CX, 1424(AX)
-	LEAQ ·sqrtgradAccMem1AVX512+0(SB), CX
+	LEAQ ·softplusgradMemMem1AVX512+0(SB), CX
 	MOVQ CX, 1432(AX)
-	LEAQ ·sqrtgradMemAcc4AVX512+0(SB), CX
+	LEAQ ·sqrtgradAccMem4AVX512+0(SB), CX
 	MOVQ CX, 1440(AX)
-	LEAQ ·sqrtgradMemAcc2AVX512+0(SB), CX
+	LEAQ ·sqrtgradAccMem2AVX512+0(SB), CX
 	MOVQ CX, 1448(AX)
-	LEAQ ·sqrtgradMemAcc1AVX512+0(SB), CX
+	LEAQ ·sqrtgradAccMem1AVX512+0(SB), CX
 	MOVQ CX, 1456(AX)
-	LEAQ ·sqrtgradMemMem4AVX512+0(SB), CX
+	LEAQ ·sqrtgradMemAcc4AVX512+0(SB), CX
 	MOVQ CX, 1464(AX)
-	LEAQ ·sqrtgradMemMem2AVX512+0(SB), CX
+	LEAQ ·sqrtgradMemAcc2AVX512+0(SB), CX
 	MOVQ CX, 1472(AX)
-	LEAQ ·sqrtgradMemMem1AVX512+0(SB), CX
+	LEAQ ·sqrtgradMemAcc1AVX512+0(SB), CX
 	MOVQ CX, 1480(AX)
+	LEAQ ·sqrtgradMemMem4AVX512+0(SB), CX
+	MOVQ CX, 1488(AX)
+	LEAQ ·sqrtgradMemMem2AVX512+0(SB), CX
+	MOVQ CX, 1496(AX)
+	LEAQ ·sqrtgradMemMem1AVX512+0(SB), CX
+	MOVQ CX, 1504(AX)
 	RET
 
 // func interpretAVX512(c *Code, v *[]float32, size int, n int, rows int, steps int)
@@ -6014,21 +6227,22 @@ copies:
 	JNZ   copies
 	MOVL  $0x0000ffff, R13
 	BZHIL AX, R13, R13
-	MOVQ  steps+40(FP), R12
+	MOVQ  n+24(FP), R12
+	MOVQ  steps+40(FP), R14
 
 step:
 	MOVQ rows+32(FP), R11
 
 row:
-	MOVQ n+24(FP), R14
+	MOVQ n+24(FP), R15
 
 tile:
-	MOVQ    R14, R15
-	CMPQ    R15, R10
-	CMOVQGT R10, R15
-	SUBQ    R15, R14
+	MOVQ    R15, BP
+	CMPQ    BP, R10
+	CMOVQGT R10, BP
+	SUBQ    BP, R15
 	XORQ    BX, BX
-	SUBQ    $0x40, R15
+	SUBQ    $0x40, BP
 	JLT     noFour
 
 Four:
@@ -6036,12 +6250,12 @@ Four:
 	MOVQ (AX), SI
 	CALL (SI)
 	ADDQ $0x00000100, BX
-	SUBQ $0x40, R15
+	SUBQ $0x40, BP
 	JGE  Four
 
 noFour:
-	ADDQ $0x40, R15
-	SUBQ $0x20, R15
+	ADDQ $0x40, BP
+	SUBQ $0x20, BP
 	JLT  noTwo
 
 Two:
@@ -6049,12 +6263,12 @@ Two:
 	MOVQ 24(AX), SI
 	CALL (SI)
 	ADDQ $0x00000080, BX
-	SUBQ $0x20, R15
+	SUBQ $0x20, BP
 	JGE  Two
 
 noTwo:
-	ADDQ $0x20, R15
-	SUBQ $0x10, R15
+	ADDQ $0x20, BP
+	SUBQ $0x10, BP
 	JLT  noOne
 
 One:
@@ -6062,18 +6276,18 @@ One:
 	MOVQ 48(AX), SI
 	CALL (SI)
 	ADDQ $0x00000040, BX
-	SUBQ $0x10, R15
+	SUBQ $0x10, BP
 	JGE  One
 
 noOne:
-	ADDQ $0x10, R15
+	ADDQ $0x10, BP
 	JZ   tiled
 	MOVQ c+0(FP), AX
 	MOVQ 72(AX), SI
 	CALL (SI)
 
 tiled:
-	TESTQ R14, R14
+	TESTQ R15, R15
 	JZ    next
 	MOVQ  c+0(FP), AX
 	MOVQ  96(AX), AX
@@ -6118,7 +6332,7 @@ moveRow:
 	JMP  row
 
 noRow:
-	DECQ R12
+	DECQ R14
 	JZ   noStep
 	MOVQ c+0(FP), AX
 	MOVQ 96(AX), AX

@@ -1978,6 +1978,21 @@ func storeLastLastTo2AVX2()
 //go:noescape
 func storeLastLastTo1AVX2()
 
+// productWeightedStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func productWeightedStored4AVX2()
+
+// productWeightedStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func productWeightedStored2AVX2()
+
+// productWeightedStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func productWeightedStored1AVX2()
+
 // sumOfFourFourMem4AVX2 is a handler of blocks of 4 vectors.
 //
 //go:noescape
@@ -4815,6 +4830,21 @@ func storeLastLastTo2AVX512()
 //
 //go:noescape
 func storeLastLastTo1AVX512()
+
+// productWeightedStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func productWeightedStored4AVX512()
+
+// productWeightedStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func productWeightedStored2AVX512()
+
+// productWeightedStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func productWeightedStored1AVX512()
 
 // sumOfFourFourMem4AVX512 is a handler of blocks of 4 vectors.
 //

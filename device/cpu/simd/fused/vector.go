@@ -55,6 +55,8 @@ type Steps struct {
 	RowOfWeights uintptr   // address of the next term's weights
 	Inputs       uintptr   // address of the next term's inputs
 	Sums         []float32 // the tile's sums so far, between runs; with AVX2, sums of a second vector while the first is computed
+
+	Vectors []Vector // if the program is interpreted: where its vectors, the state and the weights are at the next step
 }
 
 // A Tile is a part of a product: TileRows rows by a strip of packed weights.

@@ -22,6 +22,7 @@ const (
 	LastFrom  Form = "LastFrom"  // copies the last units, fewer than a vector register, from the first operand to the second
 	LastTo    Form = "LastTo"    // the reverse
 	NoOperand Form = "NoOperand" // zero, or the end of the program
+	Weighted  Form = "Weighted"  // a state and packed weights
 )
 
 // A Handler is an operation in one form. Names are of operations, and of handlers that are none.
@@ -34,7 +35,7 @@ type Handler struct {
 
 // Operands returns how many operands h has in memory.
 func (h Handler) Operands() int {
-	n := map[Form]int{AccMem: 1, MemAcc: 1, ToMem: 1, FromMem: 1, MemMem: 2, LastFrom: 2, LastTo: 2, FourMem: 4}[h.Form]
+	n := map[Form]int{AccMem: 1, MemAcc: 1, ToMem: 1, FromMem: 1, MemMem: 2, Weighted: 2, LastFrom: 2, LastTo: 2, FourMem: 4}[h.Form]
 	if h.Stores {
 		n++
 	}
@@ -50,6 +51,7 @@ const (
 	End       = "end"
 	SumOfFour = "sumOfFour" // (a + b) + (c + d)
 	TwoTerms  = "twoTerms"  // a·b + c·d
+	Product   = "product"   // of a state and the weights of the block's units
 )
 
 // Handlers lists all handlers.
@@ -60,6 +62,7 @@ func Handlers() []Handler {
 		{Name: Store, Form: ToMem},
 		{Name: LoadLast, Form: LastFrom},
 		{Name: StoreLast, Form: LastTo},
+		{Name: Product, Form: Weighted, Stores: true},
 	}
 	add := func(name string, op cell.Op, forms ...Form) {
 		for _, f := range forms {
