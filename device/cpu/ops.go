@@ -6,7 +6,6 @@ import (
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused"
-	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
 
@@ -197,51 +196,6 @@ type mapped struct {
 // them.
 type kernel func(out, a, b []float32)
 
-func kernelOf(k *simd.Kernels, op cell.Op) kernel {
-	unary := func(f func(dst, a []float32)) kernel { return func(out, a, _ []float32) { f(out, a) } }
-	switch op {
-	case cell.Zero:
-		return func(out, _, _ []float32) { clear(out) }
-	case cell.Copy:
-		return unary(k.Copy)
-	case cell.Neg:
-		return func(out, a, _ []float32) { k.Scale(out, a, -1) }
-	case cell.OneMinus:
-		return unary(k.OneMinus)
-	case cell.Add:
-		return k.Add
-	case cell.Sub:
-		return k.Sub
-	case cell.Mul:
-		return k.Mul
-	case cell.Div:
-		return k.Div
-	case cell.Sigmoid:
-		return unary(k.Sigmoid)
-	case cell.Tanh:
-		return unary(k.Tanh)
-	case cell.ReLU:
-		return unary(k.ReLU)
-	case cell.Exp:
-		return unary(k.Exp)
-	case cell.Softplus:
-		return unary(k.Softplus)
-	case cell.Sqrt:
-		return unary(k.Sqrt)
-	case cell.SigmoidGrad:
-		return k.SigmoidGrad
-	case cell.TanhGrad:
-		return k.TanhGrad
-	case cell.ReLUGrad:
-		return k.ReLUGrad
-	case cell.SoftplusGrad:
-		return k.SoftplusGrad
-	case cell.SqrtGrad:
-		return k.SqrtGrad
-	}
-	panic(fmt.Sprintf("cpu: no kernel for %v", op))
-}
-
 // pointwise is a chain of maps of one shape. Each part of the shape runs through all maps.
 type pointwise []mapped
 
@@ -279,7 +233,7 @@ func (p *binder) pointwise(maps []schedule.Map) work {
 	for _, op := range maps {
 		k, ok := p.maps[op.Op]
 		if !ok {
-			k = kernelOf(p.device.kernels, op.Op)
+			k = fused.Operation(&p.device.kernels.Functions, op.Op)
 			p.maps[op.Op] = k
 		}
 		m := mapped{kernel: k, out: p.matrix(op.Out), a: p.matrix(op.A), b: p.matrix(op.B)}

@@ -49,7 +49,7 @@ type translation struct {
 	place   map[cell.Ref]int
 	vectors int
 	temps   int
-	acc     []cell.Ref // vectors whose value is in the accumulator
+	acc     []cell.Ref // operands whose value is in the accumulator; all but the first are in memory, too
 	calls   []call
 }
 
@@ -166,16 +166,17 @@ func (t *translation) translate(i int) int {
 		t.emit(h)
 	default:
 		a, b := in.A, in.B
-		if catalog.Commutes(in.Op) && held(b) {
-			a, b = b, a
+		second := a != b && held(b) && (!held(a) || b == t.acc[0]) // of two, the first may not be in memory
+		if catalog.Commutes(in.Op) && second {
+			a, b, second = b, a, false
 		}
 		switch {
+		case second:
+			h.Form = catalog.MemAcc
+			t.emit(h, a)
 		case held(a) && a != b:
 			h.Form = catalog.AccMem
 			t.emit(h, b)
-		case held(b) && a != b:
-			h.Form = catalog.MemAcc
-			t.emit(h, a)
 		default:
 			h.Form = catalog.MemMem
 			t.emit(h, a, b)

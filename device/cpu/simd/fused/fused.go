@@ -52,7 +52,7 @@ func interpreter(l simd.Level, p cell.Program) *Kernel {
 		k.machine, k.code = m, m.code(p, k.vectors, 0)
 	}
 	if k.code == nil {
-		k.steps = k.compile()
+		k.steps = k.compile(l)
 	}
 	return k
 }

@@ -98,14 +98,14 @@ func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream, down bo
 		k.rows.machine.run(c, &v[0].Data, int(unsafe.Sizeof(v[0])), n, rows, steps)
 		return
 	}
-	var row [64][]float32
+	row := make([][]float32, len(v))
 	for s := range steps {
 		for r := range rows {
 			for i := range v {
 				w := &v[i]
 				row[i] = w.Data[w.From+s*(w.Step+(rows-1)*w.Row)+r*w.Row:][:n]
 			}
-			k.rows.Run(row[:len(v)], n)
+			k.rows.Run(row, n)
 		}
 	}
 }
