@@ -42,12 +42,13 @@ func interpreters(a *asm) {
 			names = append(names, interpreter{elements{a}, n}.handler(h))
 		}
 	}
-	a.handlers(names)
-	a.interpret()
+	all := interpreter{elements: elements{a}}
+	all.handlers(names)
+	all.interpret()
 }
 
 // handlers writes the function that lists the addresses of handlers.
-func (a *asm) handlers(names []string) {
+func (a interpreter) handlers(names []string) {
 	a.begin("handlers", "(table []uintptr)", "lists the addresses of handlers, for each block.")
 	table := a.Load(a.Param("table").Base(), a.GP64())
 	address := a.GP64()
@@ -186,6 +187,11 @@ func (a interpreter) product() {
 	}
 }
 
+// idle reports whether i moves a register to itself.
+func idle(i *ir.Instruction) bool {
+	return i.Opcode == "VMOVUPS" && len(i.Operands) == 2 && i.Operands[0] == i.Operands[1]
+}
+
 // next jumps to the next handler.
 func (a interpreter) next(h catalog.Handler) {
 	a.ADDQ(operand.Imm(uint64(8*(1+h.Operands()))), codeReg)
@@ -276,7 +282,7 @@ const (
 )
 
 // interpret writes the function that runs a program over rows.
-func (a *asm) interpret() {
+func (a interpreter) interpret() {
 	a.begin("interpret", "(c *Code, v *[]float32, size, n, rows, steps int)",
 		"runs c over n units of each row of each step. v points to the first vector's", "data, and vectors lie size bytes apart. They are slices, for one row, or of type Vector.")
 	a.Attributes(0)
@@ -339,7 +345,7 @@ func (a *asm) interpret() {
 }
 
 // call runs the handlers of a block.
-func (a *asm) call() {
+func (a interpreter) call() {
 	to := operand.Mem{Base: codeReg}
 	out := []operand.Op{codeReg}
 	for _, r := range operands {
@@ -350,9 +356,9 @@ func (a *asm) call() {
 
 // addresses fills the table: with the addresses of vectors, of temporaries, and of the copies of the
 // last units, less the offset of the last units.
-func (a *asm) addresses(vectors, temps, tile reg.GPVirtual) {
-	data, _ := compiler{elements{a}}.vectorField("Data")
-	from, _ := compiler{elements{a}}.vectorField("From")
+func (a interpreter) addresses(vectors, temps, tile reg.GPVirtual) {
+	data, _ := compiler{a.elements}.vectorField("Data")
+	from, _ := compiler{a.elements}.vectorField("From")
 	v, size := a.Load(a.Param("v"), a.GP64()).(reg.GPVirtual), a.Load(a.Param("size"), a.GP64()).(reg.GPVirtual)
 	at, to, k := a.GP64(), a.GP64(), a.GP64()
 	a.MOVQ(tableReg, to)
@@ -412,7 +418,7 @@ func (a *asm) addresses(vectors, temps, tile reg.GPVirtual) {
 
 // forward moves the addresses of vectors on: by a tile, or from the last tile of a row to the next
 // row, or to the next step.
-func (a *asm) forward(by string, tile reg.GPVirtual) {
+func (a interpreter) forward(by string, tile reg.GPVirtual) {
 	c, count, to := a.GP64(), a.GP64(), a.GP64()
 	a.Load(a.Param("c"), c)
 	a.Load(a.Param("c").Dereference(c).Field("Vectors"), count)
@@ -424,8 +430,8 @@ func (a *asm) forward(by string, tile reg.GPVirtual) {
 		a.Label("move" + by)
 		a.ADDQ(bytes, operand.Mem{Base: to})
 	} else {
-		data, _ := compiler{elements{a}}.vectorField("Data")
-		stride, _ := compiler{elements{a}}.vectorField(by)
+		data, _ := compiler{a.elements}.vectorField("Data")
+		stride, _ := compiler{a.elements}.vectorField(by)
 		v, size, more, done := a.GP64(), a.GP64(), a.GP64(), a.GP64()
 		a.Load(a.Param("v"), v)
 		a.Load(a.Param("size"), size)

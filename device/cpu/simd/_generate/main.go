@@ -16,6 +16,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mmcloughlin/avo/build"
@@ -97,6 +98,12 @@ func assemble(folder string, pkg *types.Package, parts []part) ([]*ir.Function, 
 			}
 			if err := pass.Compile.Execute(f); err != nil {
 				return nil, fmt.Errorf("%s %s: %w", part.name, l.name, err)
+			}
+			for _, fn := range f.Functions() {
+				fn.Nodes = slices.DeleteFunc(fn.Nodes, func(n ir.Node) bool {
+					i, ok := n.(*ir.Instruction)
+					return ok && idle(i)
+				})
 			}
 			if err := a.checkRegisters(f); err != nil {
 				return nil, err
