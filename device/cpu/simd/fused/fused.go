@@ -1,7 +1,9 @@
 // Package fused runs the point-wise program of a cell over its units in one pass.
 //
 // Generated assembly runs the programs that package catalog lists and keeps all intermediate values
-// in registers. An interpreter in plain Go runs any other program, level or machine. The package
+// in registers. An interpreter runs any other program, operation by operation: on vector levels in
+// assembly, over blocks of vector registers (see catalog.Handler), otherwise with the kernels of
+// package simd. Both compute the same bits. The package
 // has no notion of rows, strides or workers.
 package fused
 
