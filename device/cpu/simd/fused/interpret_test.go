@@ -87,6 +87,14 @@ func TestInterpretedLoopEqualsAssembly(t *testing.T) {
 	}
 }
 
+// TestEmptyProgram: a cell without a program to compose steps has a loop that does nothing.
+func TestEmptyProgram(t *testing.T) {
+	for l := simd.Generic; l <= simd.Detect().Base(); l++ {
+		(&Loop{rows: interpreter(l, nil)}).Run(nil, nil, 8, 2, 2, false, false)
+		interpreter(l, nil).Run(nil, 8)
+	}
+}
+
 // exact are operations that round once, and do not depend on the sign of a zero.
 var exact = []cell.Op{cell.Zero, cell.Copy, cell.Neg, cell.OneMinus, cell.Add, cell.Sub, cell.Mul, cell.ReLU, cell.ReLUGrad, cell.Sqrt}
 

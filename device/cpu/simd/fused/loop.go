@@ -80,7 +80,7 @@ func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream, down bo
 	for i := range v {
 		v[i].check(n, rows, steps)
 	}
-	if n == 0 || rows == 0 || steps == 0 {
+	if n == 0 || rows == 0 || steps == 0 || len(v) == 0 { // an empty program has no vectors
 		return
 	}
 	if k.run != nil {
