@@ -3,14 +3,24 @@ package cpu
 import (
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused"
 )
 
 // This file decides when one call of assembly runs all steps of a band or of a sequence.
 
 // inOneCall reports whether one call runs all steps of a band.
 func (w *persistent) inOneCall(bands int) bool {
+	if w.interpreted() && bands > 1 {
+		return false
+	}
 	return w.batch == 1 && w.recurrence != nil && (w.input != nil || w.calls(w.largest(bands)))
 }
+
+// inBands reports whether one call of k may run all steps of one of several bands.
+func inBands(k *fused.Recurrence) bool { return k != nil && !k.Alone() }
+
+// interpreted reports whether a call interprets the cell. Then one worker runs all units.
+func (w *persistent) interpreted() bool { return w.recurrence != nil && w.recurrence.Alone() }
 
 // calls reports whether all steps of so many units of one sequence are faster in one call than as
 // products and cells. If weights exceed L2, products of successive steps read them from alternate

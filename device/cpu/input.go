@@ -162,9 +162,11 @@ func (w *persistent) forms(k knob.Params, members, parts int) (bands int, helped
 	if k["bands"] == 0 && w.near(w.hidden) && members > 1 {
 		w.most = 1 // two bands are faster only if both have to wait for the product
 	}
-	_, _, bands = w.own(0, parts)
+	if _, _, bands = w.own(0, parts); w.interpreted() && bands > 1 {
+		return 0, false, false
+	}
 	helped = bands < members
-	among := fused.Forms(w.program.device.kernels.Level()) && (k["ahead"] > 0 || w.waits(bands) && w.calls(w.largest(bands)))
+	among := !w.interpreted() && fused.Forms(w.program.device.kernels.Level()) && (k["ahead"] > 0 || w.waits(bands) && w.calls(w.largest(bands)))
 	return bands, helped, helped || among
 }
 

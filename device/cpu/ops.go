@@ -203,57 +203,6 @@ type mapKey struct {
 // them.
 type kernel func(out, a, b []float32)
 
-func kernelOf(k *simd.Kernels, op cell.Op, value float32) kernel {
-	unary := func(f func(dst, a []float32)) kernel { return func(out, a, _ []float32) { f(out, a) } }
-	switch op {
-	case cell.Zero:
-		return func(out, _, _ []float32) { clear(out) }
-	case cell.Const:
-		return func(out, _, _ []float32) {
-			for i := range out {
-				out[i] = value
-			}
-		}
-	case cell.Copy:
-		return unary(k.Copy)
-	case cell.Neg:
-		return func(out, a, _ []float32) { k.Scale(out, a, -1) }
-	case cell.OneMinus:
-		return unary(k.OneMinus)
-	case cell.Add:
-		return k.Add
-	case cell.Sub:
-		return k.Sub
-	case cell.Mul:
-		return k.Mul
-	case cell.Div:
-		return k.Div
-	case cell.Sigmoid:
-		return unary(k.Sigmoid)
-	case cell.Tanh:
-		return unary(k.Tanh)
-	case cell.ReLU:
-		return unary(k.ReLU)
-	case cell.Exp:
-		return unary(k.Exp)
-	case cell.Softplus:
-		return unary(k.Softplus)
-	case cell.Sqrt:
-		return unary(k.Sqrt)
-	case cell.SigmoidGrad:
-		return k.SigmoidGrad
-	case cell.TanhGrad:
-		return k.TanhGrad
-	case cell.ReLUGrad:
-		return k.ReLUGrad
-	case cell.SoftplusGrad:
-		return k.SoftplusGrad
-	case cell.SqrtGrad:
-		return k.SqrtGrad
-	}
-	panic(fmt.Sprintf("cpu: no kernel for %v", op))
-}
-
 // pointwise is a chain of maps of one shape. Each part of the shape runs through all maps.
 type pointwise []mapped
 
@@ -292,7 +241,7 @@ func (p *binder) pointwise(maps []schedule.Map) work {
 		key := mapKey{op.Op, op.Value}
 		k, ok := p.maps[key]
 		if !ok {
-			k = kernelOf(p.device.kernels, op.Op, op.Value)
+			k = fused.Operation(&p.device.kernels.Functions, op.Op, op.Value)
 			p.maps[key] = k
 		}
 		m := mapped{kernel: k, out: p.matrix(op.Out), a: p.matrix(op.A), b: p.matrix(op.B)}

@@ -101,11 +101,11 @@ func (p *binder) persistent(op schedule.Persistent) work {
 		w.weights = append(w.weights, p.memory[r.M.ID])
 	}
 	if (w.ownSequences || w.batch == 1) && p.format == simd.F32 {
-		w.recurrence = fused.NewRecurrence(p.device.kernels.Level(), op.Cell, pass)
+		w.recurrence = fused.NewRecurrence(p.device.kernels.Level(), op.Cell, pass, op.Hidden())
 		for range p.device.workers {
 			w.done = append(w.done, p.counter())
 		}
-		w.most = p.device.most(op, p.format, p.knobs, p.here.members, w.recurrence != nil)
+		w.most = p.device.most(op, p.format, p.knobs, p.here.members, inBands(w.recurrence))
 	}
 	return w
 }

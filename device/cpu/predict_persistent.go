@@ -16,7 +16,7 @@ func (p *forecast) recurrent(op schedule.Persistent, members int) *persistent {
 	return &persistent{
 		band: band{
 			program: &program{device: &Device{planner: *p.planner}, format: p.format}, steps: op.Steps, batch: op.Batch(), hidden: op.Hidden(),
-			most: p.most(op, p.format, p.knobs, size, recurrence != nil), size: size, ownSequences: p.ownSequences(op, p.format, p.knobs),
+			most: p.most(op, p.format, p.knobs, size, inBands(recurrence)), size: size, ownSequences: p.ownSequences(op, p.format, p.knobs),
 		},
 		weights: make([][]float32, len(op.R)), recurrence: recurrence,
 	}
@@ -27,7 +27,7 @@ func (p *forecast) recurrence(s schedule.Sequence, op schedule.Op, pass fused.Pa
 	if p.format != simd.F32 || s.Batch() > 1 && !p.ownSequences(op, p.format, p.knobs) {
 		return nil
 	}
-	return fused.NewRecurrence(p.kernels.Level(), s.Cell, pass)
+	return fused.NewRecurrence(p.kernels.Level(), s.Cell, pass, s.Hidden())
 }
 
 // programOf returns a cell's forward program, for training or inference.

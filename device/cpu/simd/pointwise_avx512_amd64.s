@@ -204,7 +204,6 @@ tail:
 	BZHIL     AX, SI, SI
 	KMOVW     SI, K1
 	VMOVUPS.Z (DX)(BX*4), K1, Z1
-	VMOVUPS   Z0, Z0
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (CX)(BX*4)
 
@@ -242,7 +241,6 @@ tail:
 	BZHIL     AX, SI, SI
 	KMOVW     SI, K1
 	VMOVUPS.Z (DX)(BX*4), K1, Z1
-	VMOVUPS   Z0, Z0
 	VMAXPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (CX)(BX*4)
 
@@ -314,7 +312,6 @@ tail:
 	KMOVW        SI, K1
 	VMOVUPS.Z    (DX)(BX*4), K1, Z12
 	VPORD        Z1, Z12, Z1
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z1, Z0, Z0
 	VMOVUPS      Z5, Z1
 	VFMADD231PS  Z2, Z0, Z1
@@ -440,7 +437,6 @@ tail:
 	KMOVW        SI, K1
 	VMOVUPS.Z    (DX)(BX*4), K1, Z14
 	VPORD        Z8, Z14, Z15
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z15, Z0, Z0
 	VMOVUPS      Z1, Z15
 	VFMADD231PS  Z2, Z0, Z15
@@ -559,9 +555,7 @@ tail:
 	BZHIL        AX, SI, SI
 	KMOVW        SI, K1
 	VMOVUPS.Z    (DX)(BX*4), K1, Z12
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z12, Z0, Z0
-	VMOVUPS      Z1, Z1
 	VMINPS       Z0, Z1, Z1
 	VMOVUPS      Z5, Z0
 	VFMADD231PS  Z2, Z1, Z0
@@ -664,7 +658,6 @@ tail:
 	KMOVW        SI, K1
 	VMOVUPS.Z    (DX)(BX*4), K1, Z20
 	VPORD        Z3, Z20, Z3
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z3, Z0, Z0
 	VMOVUPS      Z13, Z3
 	VFMADD231PS  Z10, Z0, Z3
@@ -752,7 +745,6 @@ tail:
 	BZHIL     AX, SI, SI
 	KMOVW     SI, K1
 	VMOVUPS.Z (DX)(BX*4), K1, Z1
-	VMOVUPS   Z0, Z0
 	VMAXPS    Z1, Z0, Z0
 	VSQRTPS   Z0, Z0
 	VMOVUPS   Z0, K1, (CX)(BX*4)
@@ -837,7 +829,6 @@ tail:
 	VMOVUPS.Z    (BX)(SI*4), K1, Z15
 	VMULPS       Z6, Z15, Z15
 	VPORD        Z8, Z15, Z16
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z16, Z0, Z0
 	VMOVUPS      Z1, Z16
 	VFMADD231PS  Z2, Z0, Z16
@@ -907,7 +898,6 @@ tail:
 	VMOVUPS.Z (DX)(SI*4), K1, Z1
 	VMOVUPS.Z (BX)(SI*4), K1, Z2
 	VADDPS    Z2, Z2, Z2
-	VMOVUPS   Z0, Z0
 	VMAXPS    Z2, Z0, Z0
 	VDIVPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (CX)(SI*4)
@@ -951,7 +941,6 @@ tail:
 	KMOVW     DI, K1
 	VMOVUPS.Z (DX)(SI*4), K1, Z1
 	VMOVUPS.Z (BX)(SI*4), K1, Z2
-	VMOVUPS   Z0, Z0
 	VSUBPS    Z2, Z0, Z0
 	VMULPS    Z2, Z1, Z1
 	VMULPS    Z1, Z0, Z0
@@ -992,7 +981,6 @@ tail:
 	KMOVW        DI, K1
 	VMOVUPS.Z    (DX)(SI*4), K1, Z1
 	VMOVUPS.Z    (BX)(SI*4), K1, Z2
-	VMOVUPS      Z0, Z0
 	VFNMADD231PS Z2, Z2, Z0
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K1, (CX)(SI*4)
@@ -1097,7 +1085,6 @@ tail:
 	KMOVW        SI, K1
 	VMOVUPS.Z    (DX)(BX*4), K1, Z14
 	VSUBPS       Z0, Z14, Z0
-	VMOVUPS      Z1, Z1
 	VMAXPS       Z0, Z1, Z1
 	VMOVUPS      Z2, Z0
 	VMINPS       Z1, Z0, Z0

@@ -16,6 +16,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mmcloughlin/avo/build"
@@ -73,7 +74,7 @@ func generate(folder string) error {
 	if pkg, err = declarations("fused", filepath.Join(folder, "vector.go")); err != nil {
 		return err
 	}
-	stubs, err = assemble(folder, pkg, []part{{"programs", programs}, {"loops", loops}, {"recurrences", recurrences}})
+	stubs, err = assemble(folder, pkg, []part{{"programs", programs}, {"loops", loops}, {"recurrences", recurrences}, {"interpreter", interpreters}})
 	if err != nil {
 		return err
 	}
@@ -97,6 +98,12 @@ func assemble(folder string, pkg *types.Package, parts []part) ([]*ir.Function, 
 			}
 			if err := pass.Compile.Execute(f); err != nil {
 				return nil, fmt.Errorf("%s %s: %w", part.name, l.name, err)
+			}
+			for _, fn := range f.Functions() {
+				fn.Nodes = slices.DeleteFunc(fn.Nodes, func(n ir.Node) bool {
+					i, ok := n.(*ir.Instruction)
+					return ok && idle(i)
+				})
 			}
 			if err := a.checkRegisters(f); err != nil {
 				return nil, err
@@ -179,7 +186,7 @@ func kernelTables(b *bytes.Buffer) {
 }
 
 // programTables writes the tables that map a cell and a pass to assembly, with the hash of the
-// program that it was written for.
+// program that it was written for, and the table of interpreters.
 func programTables(b *bytes.Buffer) {
 	for _, t := range []struct {
 		name, function string
@@ -201,4 +208,9 @@ func programTables(b *bytes.Buffer) {
 		}
 		fmt.Fprintf(b, "}\n")
 	}
+	fmt.Fprintf(b, "\nvar interpreters = map[simd.Level]assembly{\n")
+	for _, l := range levels {
+		fmt.Fprintf(b, "simd.%s: {interpret%s, handlers%s},\n", l.name, l.name, l.name)
+	}
+	fmt.Fprintf(b, "}\n")
 }

@@ -15,11 +15,13 @@ type routine[F any] struct {
 	run  F
 }
 
-// find returns the assembly of p, a program of c. It returns nil if there is none, or if it was
-// written for another version of the program.
-func (t table[F]) find(l simd.Level, c *cell.Cell, pass Pass, p cell.Program) (run F) {
-	if r, ok := t[l.Base()][catalog.Key{Cell: c.Name, Pass: pass}]; ok && r.hash == catalog.Hash(p) {
-		return r.run
+// find returns the assembly of p, whatever cell has that program. It returns nil if there is none.
+func (t table[F]) find(l simd.Level, p cell.Program) (run F) {
+	hash := catalog.Hash(p)
+	for _, r := range t[l.Base()] {
+		if r.hash == hash {
+			return r.run
+		}
 	}
 	return run
 }
@@ -30,3 +32,9 @@ type (
 	loopFunc       func(v []Vector, at []uintptr, n, rows, steps, stream, way int, packs []Pack)
 	recurrenceFunc func(s *Steps)
 )
+
+// An assembly is the interpreter of one level and the function that lists its handlers.
+type assembly struct {
+	run      func(c *Code, v *[]float32, size, n, rows, steps int)
+	handlers func(table []uintptr)
+}

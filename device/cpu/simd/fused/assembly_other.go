@@ -2,9 +2,12 @@
 
 package fused
 
+import "rnnbench/device/cpu/simd"
+
 // This build has no assembly.
 var (
 	kernelTable     table[kernelFunc]
 	loopTable       table[loopFunc]
 	recurrenceTable table[recurrenceFunc]
+	interpreters    map[simd.Level]assembly
 )

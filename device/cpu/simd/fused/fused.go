@@ -1,11 +1,15 @@
 // Package fused runs the point-wise program of a cell over its units in one pass.
 //
 // Generated assembly runs the programs that package catalog lists and keeps all intermediate values
-// in registers. An interpreter in plain Go runs any other program, level or machine. The package
+// in registers. An interpreter runs any other program, operation by operation: on vector levels in
+// assembly, over blocks of vector registers (see catalog.Handler), otherwise with the kernels of
+// package simd. Both compute the same bits. The package
 // has no notion of rows, strides or workers.
 package fused
 
 import (
+	"unsafe"
+
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused/catalog"
 	"rnnbench/rnn/cell"
@@ -28,6 +32,8 @@ type Kernel struct {
 	program cell.Program
 	vectors []cell.Ref
 	run     kernelFunc // nil: interpret
+	machine *machine   // interprets code; nil: interpret steps
+	code    *Code
 	steps   []step
 }
 
@@ -35,16 +41,21 @@ type Kernel struct {
 // interpreter.
 func New(l simd.Level, c *cell.Cell, pass Pass) *Kernel {
 	p := catalog.OfStep(c, pass)
-	if run := kernelTable.find(l, c, pass, p); run != nil {
+	if run := kernelTable.find(l, p); run != nil {
 		return &Kernel{program: p, vectors: catalog.Vectors(p), run: run}
 	}
-	return interpreter(p)
+	return interpreter(l, p)
 }
 
-// interpreter returns a kernel without assembly.
-func interpreter(p cell.Program) *Kernel {
+// interpreter returns a kernel that interprets p.
+func interpreter(l simd.Level, p cell.Program) *Kernel {
 	k := &Kernel{program: p, vectors: catalog.Vectors(p)}
-	k.steps = k.compile()
+	if m := machines()[l.Base()]; m != nil {
+		k.machine, k.code = m, m.code(p, k.vectors, 0)
+	}
+	if k.code == nil {
+		k.steps = k.compile(l)
+	}
 	return k
 }
 
@@ -63,9 +74,13 @@ func (k *Kernel) Run(v [][]float32, n int) {
 	for _, s := range v {
 		_ = s[:n]
 	}
-	if k.run != nil {
+	switch {
+	case k.run != nil:
 		k.run(v, n)
-		return
+	case n == 0 || len(v) == 0:
+	case k.code != nil:
+		k.machine.run(k.code, &v[0], int(unsafe.Sizeof(v[0])), n, 1, 1)
+	default:
+		k.interpret(v, n)
 	}
-	k.interpret(v, n)
 }

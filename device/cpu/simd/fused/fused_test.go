@@ -45,13 +45,26 @@ func everyStep() []named {
 	return all
 }
 
-// everything returns a cell without assembly whose program has each operation once.
+// everything returns a cell without assembly whose program has each operation, of vectors and of a
+// value just computed, on either side.
 func everything() *cell.Cell {
 	var p cell.Program
+	x, r, t := cell.Ref{Kind: cell.X}, cell.Ref{Kind: cell.R}, cell.Ref{Kind: cell.Temp}
 	for i, op := range cell.Ops() {
-		p = append(p, cell.Instr{Op: op, Out: cell.Ref{Kind: cell.Next, Index: i}, A: cell.Ref{Kind: cell.X}, B: cell.Ref{Kind: cell.R}})
+		for k, args := range [][2]cell.Ref{{x, r}, {t, r}, {r, t}} {
+			p = append(p, cell.Instr{Op: cell.Copy, Out: t, A: x},
+				cell.Instr{Op: op, Out: cell.Ref{Kind: cell.Next, Index: 3*i + k}, A: args[0], B: args[1], Value: number(op)})
+		}
 	}
 	return &cell.Cell{Name: "every operation", Inference: p, Recurrence: &cell.Recurrence{Inference: p}}
+}
+
+// number is the value of Const.
+func number(op cell.Op) float32 {
+	if op == cell.Const {
+		return -0.75
+	}
+	return 0
 }
 
 const guard = float32(-4321)

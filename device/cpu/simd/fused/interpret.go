@@ -7,13 +7,19 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// A step is an instruction whose operands are numbered: vectors first, and then temporaries.
+// A step is an operation whose operands are numbered: vectors first, and then temporaries.
 type step struct {
-	op        cell.Op
+	run       func(out, a, b []float32)
+	operands  int
 	out, a, b int
 }
 
-func (k *Kernel) compile() []step {
+// compile returns the steps of a program that no assembly interprets.
+func (k *Kernel) compile(l simd.Level) []step {
+	kernels, err := simd.For(l)
+	if err != nil {
+		kernels, _ = simd.For(simd.Generic) // every machine has it
+	}
 	place := map[cell.Ref]int{}
 	for i, r := range k.vectors {
 		place[r] = i
@@ -26,82 +32,92 @@ func (k *Kernel) compile() []step {
 	}
 	steps := make([]step, len(k.program))
 	for i, in := range k.program {
-		steps[i] = step{op: in.Op, out: at(in.Out)}
-		if args := in.Args(); len(args) > 0 {
+		args := in.Args()
+		steps[i] = step{run: Operation(&kernels.Functions, in.Op, in.Value), operands: len(args), out: at(in.Out)}
+		if len(args) > 0 {
 			steps[i].a, steps[i].b = at(args[0]), at(args[len(args)-1])
 		}
 	}
 	return steps
 }
 
-// interpret runs the program unit by unit.
+// interpret runs the program operation by operation, over a few units at a time.
 func (k *Kernel) interpret(v [][]float32, n int) {
-	const most = 64
-	var values [most]float32
-	places := len(v) + k.program.Temps()
-	if places > most {
-		panic(fmt.Sprintf("fused: program of %d vectors", places))
+	const units, few = 64, 16
+	var memory [few * units]float32
+	temps := memory[:]
+	if need := k.program.Temps() * units; need > len(temps) {
+		temps = make([]float32, need)
 	}
-	for u := range n {
-		for _, s := range k.steps {
-			a, b := values[s.a], values[s.b]
-			if s.a < len(v) {
-				a = v[s.a][u]
+	for from := 0; from < n; from += units {
+		to := min(from+units, n)
+		at := func(i int) []float32 {
+			if i < len(v) {
+				return v[i][from:to]
 			}
-			if s.b < len(v) {
-				b = v[s.b][u]
+			return temps[(i-len(v))*units:][:to-from]
+		}
+		for i := range k.steps {
+			s := &k.steps[i]
+			var a, b []float32
+			if s.operands > 0 {
+				a, b = at(s.a), at(s.b)
 			}
-			out := apply(s.op, a, b)
-			if s.out < len(v) {
-				v[s.out][u] = out
-			} else {
-				values[s.out] = out
-			}
+			s.run(at(s.out), a, b)
 		}
 	}
 }
 
-// apply runs one operation. It ignores operands that the operation does not have.
-func apply(op cell.Op, a, b float32) float32 {
+// Operation returns the kernel of op. It ignores operands that op does not have. value is that of Const.
+func Operation(k *simd.Functions, op cell.Op, value float32) func(out, a, b []float32) {
+	unary := func(f func(dst, a []float32)) func(out, a, b []float32) {
+		return func(out, a, _ []float32) { f(out, a) }
+	}
 	switch op {
 	case cell.Zero:
-		return 0
+		return func(out, _, _ []float32) { clear(out) }
+	case cell.Const:
+		return func(out, _, _ []float32) {
+			for i := range out {
+				out[i] = value
+			}
+		}
 	case cell.Copy:
-		return a
+		return unary(k.Copy)
 	case cell.Neg:
-		return -a
+		return func(out, a, _ []float32) { k.Scale(out, a, -1) }
 	case cell.OneMinus:
-		return 1 - a
+		return unary(k.OneMinus)
 	case cell.Add:
-		return a + b
+		return k.Add
 	case cell.Sub:
-		return a - b
+		return k.Sub
 	case cell.Mul:
-		return a * b
+		return k.Mul
 	case cell.Div:
-		return a / b
+		return k.Div
 	case cell.Sigmoid:
-		return simd.Sigmoid(a)
+		return unary(k.Sigmoid)
 	case cell.Tanh:
-		return simd.Tanh(a)
+		return unary(k.Tanh)
 	case cell.ReLU:
-		return simd.ReLU(a)
+		return unary(k.ReLU)
 	case cell.Exp:
-		return simd.Exp(a)
+		return unary(k.Exp)
 	case cell.Softplus:
-		return simd.Softplus(a)
+		return unary(k.Softplus)
 	case cell.Sqrt:
-		return simd.Sqrt(a)
+		return unary(k.Sqrt)
 	case cell.SigmoidGrad:
-		return simd.SigmoidGrad(a, b)
+		return k.SigmoidGrad
 	case cell.TanhGrad:
-		return simd.TanhGrad(a, b)
+		return k.TanhGrad
 	case cell.ReLUGrad:
-		return simd.ReLUGrad(a, b)
+		return k.ReLUGrad
 	case cell.SoftplusGrad:
-		return simd.SoftplusGrad(a, b)
+		return k.SoftplusGrad
 	case cell.SqrtGrad:
-		return simd.SqrtGrad(a, b)
+		return k.SqrtGrad
 	}
-	panic(fmt.Sprintf("fused: no operation %v", op))
+	panic(fmt.Sprintf("fused: no kernel for %v", op))
 }

@@ -3,6 +3,7 @@ package fused
 import (
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"rnnbench/device/cpu/simd"
 	"rnnbench/device/cpu/simd/fused/catalog"
@@ -26,7 +27,7 @@ func NewLoop(l simd.Level, c *cell.Cell, pass Pass) *Loop {
 	if l.Base() == simd.AVX2 {
 		width = 8
 	}
-	return &Loop{rows: interpreter(p), run: loopTable.find(l, c, pass, p), width: width}
+	return &Loop{rows: interpreter(l, p), run: loopTable.find(l, p), width: width}
 }
 
 // Assembled reports whether the loop is assembly.
@@ -79,7 +80,7 @@ func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream, down bo
 	for i := range v {
 		v[i].check(n, rows, steps)
 	}
-	if n == 0 || rows == 0 || steps == 0 {
+	if n == 0 || rows == 0 || steps == 0 || len(v) == 0 { // an empty program has no vectors
 		return
 	}
 	if k.run != nil {
@@ -93,14 +94,18 @@ func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream, down bo
 		k.run(v, at[:len(v)], n, rows, steps, s, way, nil)
 		return
 	}
-	var row [64][]float32
+	if c := k.rows.code; c != nil {
+		k.rows.machine.run(c, &v[0].Data, int(unsafe.Sizeof(v[0])), n, rows, steps)
+		return
+	}
+	row := make([][]float32, len(v))
 	for s := range steps {
 		for r := range rows {
 			for i := range v {
 				w := &v[i]
 				row[i] = w.Data[w.From+s*(w.Step+(rows-1)*w.Row)+r*w.Row:][:n]
 			}
-			k.rows.Run(row[:len(v)], n)
+			k.rows.Run(row, n)
 		}
 	}
 }

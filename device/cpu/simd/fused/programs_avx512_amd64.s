@@ -88,7 +88,6 @@ tail:
 	VADDPS       Z16, Z15, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z8, Z14, Z15
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z15, Z0, Z0
 	VMOVUPS      Z1, Z15
 	VFMADD231PS  Z2, Z0, Z15
@@ -201,7 +200,6 @@ tail:
 	VADDPS       Z2, Z1, Z1
 	MOVQ         48(AX), CX
 	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VMOVUPS      Z0, Z0
 	VFNMADD231PS Z2, Z2, Z0
 	VMULPS       Z1, Z0, Z0
 	MOVQ         72(AX), AX
@@ -258,7 +256,6 @@ tail:
 	VMOVUPS.Z (CX)(DX*4), K1, Z3
 	VADDPS    Z3, Z2, Z2
 	VADDPS    Z2, Z1, Z1
-	VMOVUPS   Z0, Z0
 	VMAXPS    Z1, Z0, Z0
 	MOVQ      96(AX), AX
 	VMOVUPS   Z0, K1, (AX)(DX*4)
@@ -525,7 +522,6 @@ tail:
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z25, Z0, Z0
 	VMOVUPS      Z5, Z25
 	VFMADD231PS  Z2, Z0, Z25
@@ -846,7 +842,6 @@ tail:
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z25, Z0, Z0
 	VMOVUPS      Z5, Z25
 	VFMADD231PS  Z2, Z0, Z25
@@ -1035,7 +1030,6 @@ tail:
 	VMULPS       Z2, Z5, Z5
 	MOVQ         240(AX), CX
 	VMOVUPS      Z5, K1, (CX)(DX*4)
-	VMOVUPS      Z0, Z0
 	VSUBPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z1, Z0, Z0
@@ -1388,7 +1382,6 @@ tail:
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z25, Z0, Z0
 	VMOVUPS      Z5, Z25
 	VFMADD231PS  Z2, Z0, Z25
@@ -1803,7 +1796,6 @@ tail:
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z25, Z0, Z0
 	VMOVUPS      Z5, Z25
 	VFMADD231PS  Z2, Z0, Z25
@@ -1989,7 +1981,6 @@ tail:
 	MOVQ         48(AX), CX
 	VMOVUPS.Z    (CX)(DX*4), K1, Z15
 	VPORD        Z8, Z15, Z16
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z16, Z0, Z0
 	VMOVUPS      Z1, Z16
 	VFMADD231PS  Z2, Z0, Z16
@@ -2434,7 +2425,6 @@ tail:
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z26, Z0, Z0
 	VMOVUPS      Z5, Z26
 	VFMADD231PS  Z2, Z0, Z26
@@ -2873,7 +2863,6 @@ tail:
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z26, Z0, Z0
 	VMOVUPS      Z5, Z26
 	VFMADD231PS  Z2, Z0, Z26
@@ -3082,7 +3071,6 @@ tail:
 	MOVQ         48(AX), CX
 	VMOVUPS.Z    (CX)(DX*4), K1, Z15
 	VPORD        Z8, Z15, Z16
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z16, Z0, Z0
 	VMOVUPS      Z1, Z16
 	VFMADD231PS  Z2, Z0, Z16
@@ -3509,7 +3497,6 @@ tail:
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z26, Z0, Z0
 	VMOVUPS      Z5, Z26
 	VFMADD231PS  Z2, Z0, Z26
@@ -3900,7 +3887,6 @@ tail:
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z26, Z0, Z0
 	VMOVUPS      Z5, Z26
 	VFMADD231PS  Z2, Z0, Z26
@@ -4076,7 +4062,6 @@ tail:
 	VMOVUPS.Z    (CX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z25, Z0, Z0
 	VMOVUPS      Z5, Z25
 	VFMADD231PS  Z2, Z0, Z25
@@ -4265,7 +4250,6 @@ tail:
 	VMOVUPS.Z    (CX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z25, Z0, Z0
 	VMOVUPS      Z5, Z25
 	VFMADD231PS  Z2, Z0, Z25
@@ -4416,7 +4400,6 @@ tail:
 	VMULPS       Z6, Z2, Z2
 	MOVQ         144(AX), CX
 	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VMOVUPS      Z0, Z0
 	VSUBPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
 	VMULPS       Z1, Z0, Z0
@@ -4620,7 +4603,6 @@ tail:
 	VMOVUPS.Z    (CX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z26, Z0, Z0
 	VMOVUPS      Z5, Z26
 	VFMADD231PS  Z2, Z0, Z26
@@ -4899,7 +4881,6 @@ tail:
 	VMOVUPS.Z    (CX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z26, Z0, Z0
 	VMOVUPS      Z5, Z26
 	VFMADD231PS  Z2, Z0, Z26
@@ -5112,7 +5093,6 @@ tail:
 	MOVQ         96(AX), CX
 	VMOVUPS.Z    (CX)(DX*4), K1, Z17
 	VPORD        Z1, Z17, Z18
-	VMOVUPS      Z2, Z2
 	VMAXPS       Z18, Z2, Z2
 	VMOVUPS      Z3, Z18
 	VFMADD231PS  Z4, Z2, Z18
@@ -5169,7 +5149,6 @@ tail:
 	VMULPS       Z2, Z3, Z3
 	MOVQ         288(AX), CX
 	VMOVUPS      Z3, K1, (CX)(DX*4)
-	VMOVUPS      Z0, Z0
 	VSUBPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
 	VMULPS       Z1, Z0, Z0
@@ -5330,7 +5309,6 @@ tail:
 	VMOVUPS.Z    (CX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z25, Z0, Z0
 	VMOVUPS      Z1, Z25
 	VFMADD231PS  Z2, Z0, Z25
@@ -5585,7 +5563,6 @@ tail:
 	VMOVUPS.Z    (CX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z25, Z0, Z0
 	VMOVUPS      Z1, Z25
 	VFMADD231PS  Z2, Z0, Z25
@@ -5801,7 +5778,6 @@ tail:
 	VMULPS       Z1, Z2, Z2
 	MOVQ         240(AX), CX
 	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VMOVUPS      Z0, Z0
 	VFNMADD231PS Z5, Z5, Z0
 	VMULPS       Z8, Z0, Z0
 	MOVQ         264(AX), AX
@@ -6189,7 +6165,6 @@ tail:
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z12, Z12
 	VMAXPS       Z25, Z12, Z12
 	VMOVUPS      Z13, Z25
 	VFMADD231PS  Z14, Z12, Z25
@@ -6267,7 +6242,6 @@ tail:
 	VADDPS       Z15, Z14, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z1
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z1, Z0, Z0
 	VMOVUPS      Z5, Z1
 	VFMADD231PS  Z2, Z0, Z1
@@ -6694,7 +6668,6 @@ tail:
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z12, Z12
 	VMAXPS       Z25, Z12, Z12
 	VMOVUPS      Z13, Z25
 	VFMADD231PS  Z14, Z12, Z25
@@ -6776,7 +6749,6 @@ tail:
 	VADDPS       Z15, Z14, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z1
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z1, Z0, Z0
 	VMOVUPS      Z5, Z1
 	VFMADD231PS  Z2, Z0, Z1
@@ -6985,7 +6957,6 @@ tail:
 	VMULPS       Z6, Z2, Z2
 	MOVQ         456(AX), CX
 	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VMOVUPS      Z0, Z0
 	VSUBPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
 	VMULPS       Z1, Z0, Z0
@@ -7135,12 +7106,10 @@ tail:
 	MOVQ         72(AX), CX
 	VMOVUPS.Z    (CX)(DX*4), K1, Z14
 	VADDPS       Z14, Z13, Z13
-	VMOVUPS      Z12, Z12
 	VMAXPS       Z13, Z12, Z12
 	VPXORD       Z1, Z12, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z1
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z1, Z0, Z0
 	VMOVUPS      Z5, Z1
 	VFMADD231PS  Z2, Z0, Z1
@@ -7325,12 +7294,10 @@ tail:
 	VADDPS       Z14, Z13, Z13
 	MOVQ         144(AX), CX
 	VMOVUPS      Z13, K1, (CX)(DX*4)
-	VMOVUPS      Z12, Z12
 	VMAXPS       Z13, Z12, Z12
 	VPXORD       Z1, Z12, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z1
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z1, Z0, Z0
 	VMOVUPS      Z5, Z1
 	VFMADD231PS  Z2, Z0, Z1
@@ -7478,7 +7445,6 @@ tail:
 	VPXORD       Z1, Z15, Z16
 	VADDPS       Z16, Z14, Z14
 	VPORD        Z1, Z14, Z1
-	VMOVUPS      Z2, Z2
 	VMAXPS       Z1, Z2, Z2
 	VMOVUPS      Z6, Z1
 	VFMADD231PS  Z3, Z2, Z1
@@ -7809,7 +7775,6 @@ tail:
 	VADDPS       Z15, Z15, Z15
 	VMULPS       Z17, Z15, Z15
 	VPXORD       Z1, Z15, Z1
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z1, Z0, Z0
 	VMOVUPS      Z12, Z1
 	VMINPS       Z0, Z1, Z1
@@ -8259,7 +8224,6 @@ tail:
 	VADDPS       Z15, Z15, Z15
 	VMULPS       Z17, Z15, Z15
 	VPXORD       Z1, Z15, Z1
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z1, Z0, Z0
 	VMOVUPS      Z12, Z1
 	VMINPS       Z0, Z1, Z1
@@ -8537,9 +8501,7 @@ tail:
 	VMOVUPS.Z    (CX)(DX*4), K1, Z19
 	VMULPS       Z19, Z18, Z21
 	VPXORD       Z0, Z21, Z21
-	VMOVUPS      Z1, Z1
 	VMAXPS       Z21, Z1, Z1
-	VMOVUPS      Z2, Z2
 	VMINPS       Z1, Z2, Z2
 	VMOVUPS      Z6, Z1
 	VFMADD231PS  Z3, Z2, Z1
@@ -9232,7 +9194,6 @@ tail:
 	VMOVUPS.Z    (CX)(DX*4), K1, Z0
 	VSUBPS       Z17, Z0, Z0
 	VSUBPS       Z0, Z14, Z15
-	VMOVUPS      Z12, Z12
 	VMAXPS       Z15, Z12, Z12
 	VADDPS       Z12, Z0, Z12
 	MOVQ         456(AX), CX
@@ -9256,7 +9217,6 @@ tail:
 	VFMADD213PS  Z6, Z14, Z16
 	VSCALEFPS    Z15, Z16, Z16
 	VSUBPS       Z12, Z0, Z0
-	VMOVUPS      Z1, Z1
 	VMAXPS       Z0, Z1, Z1
 	VMOVUPS      Z13, Z0
 	VMINPS       Z1, Z0, Z0
@@ -9665,7 +9625,6 @@ tail:
 	VMOVUPS.Z    (CX)(DX*4), K1, Z0
 	VSUBPS       Z17, Z0, Z0
 	VSUBPS       Z0, Z14, Z15
-	VMOVUPS      Z12, Z12
 	VMAXPS       Z15, Z12, Z12
 	VADDPS       Z12, Z0, Z12
 	MOVQ         528(AX), CX
@@ -9691,7 +9650,6 @@ tail:
 	MOVQ         552(AX), CX
 	VMOVUPS      Z16, K1, (CX)(DX*4)
 	VSUBPS       Z12, Z0, Z0
-	VMOVUPS      Z1, Z1
 	VMAXPS       Z0, Z1, Z1
 	VMOVUPS      Z13, Z0
 	VMINPS       Z1, Z0, Z0
@@ -9917,9 +9875,7 @@ tail:
 	MOVQ         240(AX), CX
 	VMOVUPS.Z    (CX)(DX*4), K1, Z20
 	VSUBPS       Z20, Z18, Z18
-	VMOVUPS      Z0, Z0
 	VMAXPS       Z18, Z0, Z0
-	VMOVUPS      Z1, Z1
 	VMINPS       Z0, Z1, Z1
 	VMOVUPS      Z5, Z0
 	VFMADD231PS  Z2, Z1, Z0

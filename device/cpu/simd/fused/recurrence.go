@@ -15,18 +15,37 @@ import (
 // immutable and safe for concurrent use.
 type Recurrence struct {
 	vectors []cell.Ref
-	run     recurrenceFunc
+	run     recurrenceFunc // nil: interpret
+	machine *machine
+	code    *Code
 }
 
-// NewRecurrence returns the recurrence of c in assembly of level l, or nil if there is none.
-func NewRecurrence(l simd.Level, c *cell.Cell, pass Pass) *Recurrence {
+// NewRecurrence returns the recurrence of c, of so many units: assembly of level l if there is any,
+// otherwise an interpreter. It returns nil if level l has neither, or the program or its units are
+// too many to be interpreted.
+func NewRecurrence(l simd.Level, c *cell.Cell, pass Pass, units int) *Recurrence {
 	p := catalog.OfStep(c, pass)
-	run := recurrenceTable.find(l, c, pass, p)
-	if run == nil {
+	if run := recurrenceTable.find(l, p); run != nil {
+		return &Recurrence{vectors: catalog.Vectors(p), run: run}
+	}
+	return interpretedRecurrence(l, c, p, units)
+}
+
+func interpretedRecurrence(l simd.Level, c *cell.Cell, p cell.Program, units int) *Recurrence {
+	m := machines()[l.Base()]
+	if m == nil || c.Recurrent == 0 {
 		return nil
 	}
-	return &Recurrence{catalog.Vectors(p), run}
+	k := &Recurrence{vectors: catalog.Vectors(p), machine: m}
+	if k.code = m.code(p, k.vectors, c.Recurrent); k.code == nil || units > k.code.Tile {
+		return nil
+	}
+	return k
 }
+
+// Alone reports whether one band must have all units and Form takes no tiles, because the program is
+// interpreted.
+func (k *Recurrence) Alone() bool { return k.run == nil }
 
 // Vectors lists the vectors that Start takes. Those of kind R are computed and need no memory.
 func (k *Recurrence) Vectors() []cell.Ref { return k.vectors }
@@ -60,7 +79,8 @@ func NewSteps(vectors, bands, part int) *Steps {
 	}{Steps: Steps{
 		At: words[apart:], Weights: words[vectors+2*apart:],
 		By: make([]int, vectors), Last: make([]Span, bands), Part: make([]float32, part+4*apart)[2*apart:],
-		Sums: make([]float32, TileRows*simd.StripWidth+4*apart)[2*apart:][:TileRows*simd.StripWidth],
+		Sums:    make([]float32, TileRows*simd.StripWidth+4*apart)[2*apart:][:TileRows*simd.StripWidth],
+		Vectors: make([]Vector, 0, 2*vectors+1),
 	}}
 	return &s.Steps
 }
@@ -74,6 +94,10 @@ func PartLen(products, units int) int {
 // Vectors(), one row a step, from the band's first unit on. They and the products must stay valid
 // until the steps are done. No band may Run before all have started.
 func (k *Recurrence) Start(s *Steps, v []Vector, p *Products, b *Band, steps int) {
+	if k.run == nil {
+		k.startAlone(s, v[:len(k.vectors)], p, b, steps)
+		return
+	}
 	const float = 4
 	v = v[:len(k.vectors)]
 	s.At, s.By, s.Weights, s.Last = s.At[:0], s.By[:0], s.Weights[:0], s.Last[:0]
@@ -118,6 +142,26 @@ func (k *Recurrence) Start(s *Steps, v []Vector, p *Products, b *Band, steps int
 	s.Sure, s.Turn, s.Done = 1, int(b.Done.Add(1)), uintptr(unsafe.Pointer(b.Done))
 }
 
+// startAlone is Start of an interpreter.
+func (k *Recurrence) startAlone(s *Steps, v []Vector, p *Products, b *Band, steps int) {
+	if b.N != p.Depth {
+		panic("fused: an interpreter runs all units")
+	}
+	s.Vectors = append(s.Vectors[:0], v...)
+	for i := range v {
+		if k.vectors[i].Kind != cell.R {
+			v[i].check(b.N, 1, steps)
+		}
+	}
+	p.State.check(p.Depth, 1, steps)
+	s.Vectors = append(s.Vectors, p.State)
+	for _, w := range p.Weights {
+		s.Vectors = append(s.Vectors, Vector{Data: w[:PartLen(p.Depth, b.N)]})
+	}
+	s.Units, s.Count, s.Until = b.N, steps, 0
+	s.Sure, s.Turn = 1, int(b.Done.Add(1))
+}
+
 // unset is the value of a state's units until their band has computed them: a signalling NaN, which
 // no operation produces. Bands poll the state itself, so they wait once, and not for a signal and
 // then for the data.
@@ -127,9 +171,26 @@ const unset = 0x7fa5a5a5
 // band has been awaited for so long that its worker may have lost its processor. Once all bands
 // have counted up to s.Turn, call Resume and Run again.
 func (k *Recurrence) Run(s *Steps) bool {
+	if k.run == nil {
+		k.interpret(s)
+		return true
+	}
 	k.run(s)
 	return s.Count == s.Until
 }
 
 // Resume tells s that all bands have computed the state before the next step.
 func (k *Recurrence) Resume(s *Steps) { s.Sure = 1 }
+
+// interpret runs the steps of s, or those of Form.
+func (k *Recurrence) interpret(s *Steps) {
+	steps := s.Count - s.Until
+	if steps == 0 || s.Units == 0 {
+		return
+	}
+	k.machine.run(k.code, &s.Vectors[0].Data, int(unsafe.Sizeof(s.Vectors[0])), s.Units, 1, steps)
+	for i := range s.Vectors {
+		s.Vectors[i].From += steps * s.Vectors[i].Step
+	}
+	s.Count = s.Until
+}

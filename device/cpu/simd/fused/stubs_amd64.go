@@ -1903,6 +1903,977 @@ func slstmInferenceStepsAVX2(s *Steps)
 //go:noescape
 func slstmForwardStepsAVX2(s *Steps)
 
+// endNoOperand4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func endNoOperand4AVX2()
+
+// endNoOperand2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func endNoOperand2AVX2()
+
+// endNoOperand1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func endNoOperand1AVX2()
+
+// loadFromMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func loadFromMem4AVX2()
+
+// loadFromMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func loadFromMem2AVX2()
+
+// loadFromMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func loadFromMem1AVX2()
+
+// storeToMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func storeToMem4AVX2()
+
+// storeToMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func storeToMem2AVX2()
+
+// storeToMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func storeToMem1AVX2()
+
+// loadLastLastFrom4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func loadLastLastFrom4AVX2()
+
+// loadLastLastFrom2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func loadLastLastFrom2AVX2()
+
+// loadLastLastFrom1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func loadLastLastFrom1AVX2()
+
+// storeLastLastTo4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func storeLastLastTo4AVX2()
+
+// storeLastLastTo2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func storeLastLastTo2AVX2()
+
+// storeLastLastTo1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func storeLastLastTo1AVX2()
+
+// productWeightedStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func productWeightedStored4AVX2()
+
+// productWeightedStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func productWeightedStored2AVX2()
+
+// productWeightedStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func productWeightedStored1AVX2()
+
+// sumOfFourFourMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sumOfFourFourMem4AVX2()
+
+// sumOfFourFourMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sumOfFourFourMem2AVX2()
+
+// sumOfFourFourMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sumOfFourFourMem1AVX2()
+
+// sumOfFourFourMemStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sumOfFourFourMemStored4AVX2()
+
+// sumOfFourFourMemStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sumOfFourFourMemStored2AVX2()
+
+// sumOfFourFourMemStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sumOfFourFourMemStored1AVX2()
+
+// twoTermsFourMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func twoTermsFourMem4AVX2()
+
+// twoTermsFourMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func twoTermsFourMem2AVX2()
+
+// twoTermsFourMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func twoTermsFourMem1AVX2()
+
+// twoTermsFourMemStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func twoTermsFourMemStored4AVX2()
+
+// twoTermsFourMemStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func twoTermsFourMemStored2AVX2()
+
+// twoTermsFourMemStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func twoTermsFourMemStored1AVX2()
+
+// zeroNoOperand4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func zeroNoOperand4AVX2()
+
+// zeroNoOperand2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func zeroNoOperand2AVX2()
+
+// zeroNoOperand1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func zeroNoOperand1AVX2()
+
+// negAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func negAcc4AVX2()
+
+// negAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func negAcc2AVX2()
+
+// negAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func negAcc1AVX2()
+
+// negAccStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func negAccStored4AVX2()
+
+// negAccStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func negAccStored2AVX2()
+
+// negAccStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func negAccStored1AVX2()
+
+// negFromMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func negFromMem4AVX2()
+
+// negFromMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func negFromMem2AVX2()
+
+// negFromMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func negFromMem1AVX2()
+
+// negFromMemStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func negFromMemStored4AVX2()
+
+// negFromMemStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func negFromMemStored2AVX2()
+
+// negFromMemStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func negFromMemStored1AVX2()
+
+// oneminusAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func oneminusAcc4AVX2()
+
+// oneminusAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func oneminusAcc2AVX2()
+
+// oneminusAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func oneminusAcc1AVX2()
+
+// oneminusAccStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func oneminusAccStored4AVX2()
+
+// oneminusAccStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func oneminusAccStored2AVX2()
+
+// oneminusAccStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func oneminusAccStored1AVX2()
+
+// oneminusFromMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func oneminusFromMem4AVX2()
+
+// oneminusFromMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func oneminusFromMem2AVX2()
+
+// oneminusFromMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func oneminusFromMem1AVX2()
+
+// oneminusFromMemStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func oneminusFromMemStored4AVX2()
+
+// oneminusFromMemStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func oneminusFromMemStored2AVX2()
+
+// oneminusFromMemStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func oneminusFromMemStored1AVX2()
+
+// addAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func addAccMem4AVX2()
+
+// addAccMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func addAccMem2AVX2()
+
+// addAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func addAccMem1AVX2()
+
+// addAccMemStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func addAccMemStored4AVX2()
+
+// addAccMemStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func addAccMemStored2AVX2()
+
+// addAccMemStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func addAccMemStored1AVX2()
+
+// addMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func addMemMem4AVX2()
+
+// addMemMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func addMemMem2AVX2()
+
+// addMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func addMemMem1AVX2()
+
+// addMemMemStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func addMemMemStored4AVX2()
+
+// addMemMemStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func addMemMemStored2AVX2()
+
+// addMemMemStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func addMemMemStored1AVX2()
+
+// subAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subAccMem4AVX2()
+
+// subAccMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func subAccMem2AVX2()
+
+// subAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subAccMem1AVX2()
+
+// subAccMemStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subAccMemStored4AVX2()
+
+// subAccMemStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func subAccMemStored2AVX2()
+
+// subAccMemStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subAccMemStored1AVX2()
+
+// subMemAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subMemAcc4AVX2()
+
+// subMemAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func subMemAcc2AVX2()
+
+// subMemAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subMemAcc1AVX2()
+
+// subMemAccStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subMemAccStored4AVX2()
+
+// subMemAccStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func subMemAccStored2AVX2()
+
+// subMemAccStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subMemAccStored1AVX2()
+
+// subMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subMemMem4AVX2()
+
+// subMemMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func subMemMem2AVX2()
+
+// subMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subMemMem1AVX2()
+
+// subMemMemStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subMemMemStored4AVX2()
+
+// subMemMemStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func subMemMemStored2AVX2()
+
+// subMemMemStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subMemMemStored1AVX2()
+
+// mulAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func mulAccMem4AVX2()
+
+// mulAccMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func mulAccMem2AVX2()
+
+// mulAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func mulAccMem1AVX2()
+
+// mulAccMemStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func mulAccMemStored4AVX2()
+
+// mulAccMemStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func mulAccMemStored2AVX2()
+
+// mulAccMemStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func mulAccMemStored1AVX2()
+
+// mulMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func mulMemMem4AVX2()
+
+// mulMemMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func mulMemMem2AVX2()
+
+// mulMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func mulMemMem1AVX2()
+
+// mulMemMemStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func mulMemMemStored4AVX2()
+
+// mulMemMemStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func mulMemMemStored2AVX2()
+
+// mulMemMemStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func mulMemMemStored1AVX2()
+
+// divAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func divAccMem4AVX2()
+
+// divAccMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func divAccMem2AVX2()
+
+// divAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func divAccMem1AVX2()
+
+// divMemAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func divMemAcc4AVX2()
+
+// divMemAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func divMemAcc2AVX2()
+
+// divMemAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func divMemAcc1AVX2()
+
+// divMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func divMemMem4AVX2()
+
+// divMemMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func divMemMem2AVX2()
+
+// divMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func divMemMem1AVX2()
+
+// sigmoidAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidAcc4AVX2()
+
+// sigmoidAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sigmoidAcc2AVX2()
+
+// sigmoidAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidAcc1AVX2()
+
+// tanhAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhAcc4AVX2()
+
+// tanhAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func tanhAcc2AVX2()
+
+// tanhAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhAcc1AVX2()
+
+// reluAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func reluAcc4AVX2()
+
+// reluAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func reluAcc2AVX2()
+
+// reluAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func reluAcc1AVX2()
+
+// expAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func expAcc4AVX2()
+
+// expAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func expAcc2AVX2()
+
+// expAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func expAcc1AVX2()
+
+// softplusAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusAcc4AVX2()
+
+// softplusAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func softplusAcc2AVX2()
+
+// softplusAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusAcc1AVX2()
+
+// sqrtAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtAcc4AVX2()
+
+// sqrtAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sqrtAcc2AVX2()
+
+// sqrtAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtAcc1AVX2()
+
+// sigmoidgradAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradAccMem4AVX2()
+
+// sigmoidgradAccMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sigmoidgradAccMem2AVX2()
+
+// sigmoidgradAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradAccMem1AVX2()
+
+// sigmoidgradAccMemStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradAccMemStored4AVX2()
+
+// sigmoidgradAccMemStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sigmoidgradAccMemStored2AVX2()
+
+// sigmoidgradAccMemStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradAccMemStored1AVX2()
+
+// sigmoidgradMemAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradMemAcc4AVX2()
+
+// sigmoidgradMemAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sigmoidgradMemAcc2AVX2()
+
+// sigmoidgradMemAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradMemAcc1AVX2()
+
+// sigmoidgradMemAccStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradMemAccStored4AVX2()
+
+// sigmoidgradMemAccStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sigmoidgradMemAccStored2AVX2()
+
+// sigmoidgradMemAccStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradMemAccStored1AVX2()
+
+// sigmoidgradMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradMemMem4AVX2()
+
+// sigmoidgradMemMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sigmoidgradMemMem2AVX2()
+
+// sigmoidgradMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradMemMem1AVX2()
+
+// sigmoidgradMemMemStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradMemMemStored4AVX2()
+
+// sigmoidgradMemMemStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sigmoidgradMemMemStored2AVX2()
+
+// sigmoidgradMemMemStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradMemMemStored1AVX2()
+
+// tanhgradAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradAccMem4AVX2()
+
+// tanhgradAccMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func tanhgradAccMem2AVX2()
+
+// tanhgradAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradAccMem1AVX2()
+
+// tanhgradAccMemStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradAccMemStored4AVX2()
+
+// tanhgradAccMemStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func tanhgradAccMemStored2AVX2()
+
+// tanhgradAccMemStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradAccMemStored1AVX2()
+
+// tanhgradMemAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradMemAcc4AVX2()
+
+// tanhgradMemAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func tanhgradMemAcc2AVX2()
+
+// tanhgradMemAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradMemAcc1AVX2()
+
+// tanhgradMemAccStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradMemAccStored4AVX2()
+
+// tanhgradMemAccStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func tanhgradMemAccStored2AVX2()
+
+// tanhgradMemAccStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradMemAccStored1AVX2()
+
+// tanhgradMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradMemMem4AVX2()
+
+// tanhgradMemMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func tanhgradMemMem2AVX2()
+
+// tanhgradMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradMemMem1AVX2()
+
+// tanhgradMemMemStored4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradMemMemStored4AVX2()
+
+// tanhgradMemMemStored2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func tanhgradMemMemStored2AVX2()
+
+// tanhgradMemMemStored1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradMemMemStored1AVX2()
+
+// relugradAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func relugradAccMem4AVX2()
+
+// relugradAccMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func relugradAccMem2AVX2()
+
+// relugradAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func relugradAccMem1AVX2()
+
+// relugradMemAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func relugradMemAcc4AVX2()
+
+// relugradMemAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func relugradMemAcc2AVX2()
+
+// relugradMemAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func relugradMemAcc1AVX2()
+
+// relugradMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func relugradMemMem4AVX2()
+
+// relugradMemMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func relugradMemMem2AVX2()
+
+// relugradMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func relugradMemMem1AVX2()
+
+// softplusgradAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusgradAccMem4AVX2()
+
+// softplusgradAccMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func softplusgradAccMem2AVX2()
+
+// softplusgradAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusgradAccMem1AVX2()
+
+// softplusgradMemAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusgradMemAcc4AVX2()
+
+// softplusgradMemAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func softplusgradMemAcc2AVX2()
+
+// softplusgradMemAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusgradMemAcc1AVX2()
+
+// softplusgradMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusgradMemMem4AVX2()
+
+// softplusgradMemMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func softplusgradMemMem2AVX2()
+
+// softplusgradMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusgradMemMem1AVX2()
+
+// sqrtgradAccMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtgradAccMem4AVX2()
+
+// sqrtgradAccMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sqrtgradAccMem2AVX2()
+
+// sqrtgradAccMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtgradAccMem1AVX2()
+
+// sqrtgradMemAcc4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtgradMemAcc4AVX2()
+
+// sqrtgradMemAcc2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sqrtgradMemAcc2AVX2()
+
+// sqrtgradMemAcc1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtgradMemAcc1AVX2()
+
+// sqrtgradMemMem4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtgradMemMem4AVX2()
+
+// sqrtgradMemMem2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sqrtgradMemMem2AVX2()
+
+// sqrtgradMemMem1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtgradMemMem1AVX2()
+
+// constImmediate4AVX2 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func constImmediate4AVX2()
+
+// constImmediate2AVX2 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func constImmediate2AVX2()
+
+// constImmediate1AVX2 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func constImmediate1AVX2()
+
+// handlersAVX2 lists the addresses of handlers, for each block.
+//
+//go:noescape
+func handlersAVX2(table []uintptr)
+
+// interpretAVX2 runs c over n units of each row of each step. v points to the first vector's
+// data, and vectors lie size bytes apart. They are slices, for one row, or of type Vector.
+//
+//go:noescape
+func interpretAVX2(c *Code, v *[]float32, size int, n int, rows int, steps int)
+
 // rnnTanhInferenceAVX512 is the inference pass of rnn-tanh over n units. Of v it takes
 // x0, bx0, r0, br0, next0, and runs:
 //
@@ -3800,6 +4771,977 @@ func slstmInferenceStepsAVX512(s *Steps)
 //go:noescape
 func slstmForwardStepsAVX512(s *Steps)
 
+// endNoOperand4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func endNoOperand4AVX512()
+
+// endNoOperand2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func endNoOperand2AVX512()
+
+// endNoOperand1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func endNoOperand1AVX512()
+
+// loadFromMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func loadFromMem4AVX512()
+
+// loadFromMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func loadFromMem2AVX512()
+
+// loadFromMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func loadFromMem1AVX512()
+
+// storeToMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func storeToMem4AVX512()
+
+// storeToMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func storeToMem2AVX512()
+
+// storeToMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func storeToMem1AVX512()
+
+// loadLastLastFrom4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func loadLastLastFrom4AVX512()
+
+// loadLastLastFrom2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func loadLastLastFrom2AVX512()
+
+// loadLastLastFrom1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func loadLastLastFrom1AVX512()
+
+// storeLastLastTo4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func storeLastLastTo4AVX512()
+
+// storeLastLastTo2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func storeLastLastTo2AVX512()
+
+// storeLastLastTo1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func storeLastLastTo1AVX512()
+
+// productWeightedStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func productWeightedStored4AVX512()
+
+// productWeightedStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func productWeightedStored2AVX512()
+
+// productWeightedStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func productWeightedStored1AVX512()
+
+// sumOfFourFourMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sumOfFourFourMem4AVX512()
+
+// sumOfFourFourMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sumOfFourFourMem2AVX512()
+
+// sumOfFourFourMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sumOfFourFourMem1AVX512()
+
+// sumOfFourFourMemStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sumOfFourFourMemStored4AVX512()
+
+// sumOfFourFourMemStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sumOfFourFourMemStored2AVX512()
+
+// sumOfFourFourMemStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sumOfFourFourMemStored1AVX512()
+
+// twoTermsFourMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func twoTermsFourMem4AVX512()
+
+// twoTermsFourMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func twoTermsFourMem2AVX512()
+
+// twoTermsFourMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func twoTermsFourMem1AVX512()
+
+// twoTermsFourMemStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func twoTermsFourMemStored4AVX512()
+
+// twoTermsFourMemStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func twoTermsFourMemStored2AVX512()
+
+// twoTermsFourMemStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func twoTermsFourMemStored1AVX512()
+
+// zeroNoOperand4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func zeroNoOperand4AVX512()
+
+// zeroNoOperand2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func zeroNoOperand2AVX512()
+
+// zeroNoOperand1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func zeroNoOperand1AVX512()
+
+// negAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func negAcc4AVX512()
+
+// negAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func negAcc2AVX512()
+
+// negAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func negAcc1AVX512()
+
+// negAccStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func negAccStored4AVX512()
+
+// negAccStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func negAccStored2AVX512()
+
+// negAccStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func negAccStored1AVX512()
+
+// negFromMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func negFromMem4AVX512()
+
+// negFromMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func negFromMem2AVX512()
+
+// negFromMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func negFromMem1AVX512()
+
+// negFromMemStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func negFromMemStored4AVX512()
+
+// negFromMemStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func negFromMemStored2AVX512()
+
+// negFromMemStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func negFromMemStored1AVX512()
+
+// oneminusAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func oneminusAcc4AVX512()
+
+// oneminusAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func oneminusAcc2AVX512()
+
+// oneminusAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func oneminusAcc1AVX512()
+
+// oneminusAccStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func oneminusAccStored4AVX512()
+
+// oneminusAccStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func oneminusAccStored2AVX512()
+
+// oneminusAccStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func oneminusAccStored1AVX512()
+
+// oneminusFromMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func oneminusFromMem4AVX512()
+
+// oneminusFromMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func oneminusFromMem2AVX512()
+
+// oneminusFromMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func oneminusFromMem1AVX512()
+
+// oneminusFromMemStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func oneminusFromMemStored4AVX512()
+
+// oneminusFromMemStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func oneminusFromMemStored2AVX512()
+
+// oneminusFromMemStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func oneminusFromMemStored1AVX512()
+
+// addAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func addAccMem4AVX512()
+
+// addAccMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func addAccMem2AVX512()
+
+// addAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func addAccMem1AVX512()
+
+// addAccMemStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func addAccMemStored4AVX512()
+
+// addAccMemStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func addAccMemStored2AVX512()
+
+// addAccMemStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func addAccMemStored1AVX512()
+
+// addMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func addMemMem4AVX512()
+
+// addMemMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func addMemMem2AVX512()
+
+// addMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func addMemMem1AVX512()
+
+// addMemMemStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func addMemMemStored4AVX512()
+
+// addMemMemStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func addMemMemStored2AVX512()
+
+// addMemMemStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func addMemMemStored1AVX512()
+
+// subAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subAccMem4AVX512()
+
+// subAccMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func subAccMem2AVX512()
+
+// subAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subAccMem1AVX512()
+
+// subAccMemStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subAccMemStored4AVX512()
+
+// subAccMemStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func subAccMemStored2AVX512()
+
+// subAccMemStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subAccMemStored1AVX512()
+
+// subMemAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subMemAcc4AVX512()
+
+// subMemAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func subMemAcc2AVX512()
+
+// subMemAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subMemAcc1AVX512()
+
+// subMemAccStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subMemAccStored4AVX512()
+
+// subMemAccStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func subMemAccStored2AVX512()
+
+// subMemAccStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subMemAccStored1AVX512()
+
+// subMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subMemMem4AVX512()
+
+// subMemMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func subMemMem2AVX512()
+
+// subMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subMemMem1AVX512()
+
+// subMemMemStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func subMemMemStored4AVX512()
+
+// subMemMemStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func subMemMemStored2AVX512()
+
+// subMemMemStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func subMemMemStored1AVX512()
+
+// mulAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func mulAccMem4AVX512()
+
+// mulAccMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func mulAccMem2AVX512()
+
+// mulAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func mulAccMem1AVX512()
+
+// mulAccMemStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func mulAccMemStored4AVX512()
+
+// mulAccMemStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func mulAccMemStored2AVX512()
+
+// mulAccMemStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func mulAccMemStored1AVX512()
+
+// mulMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func mulMemMem4AVX512()
+
+// mulMemMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func mulMemMem2AVX512()
+
+// mulMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func mulMemMem1AVX512()
+
+// mulMemMemStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func mulMemMemStored4AVX512()
+
+// mulMemMemStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func mulMemMemStored2AVX512()
+
+// mulMemMemStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func mulMemMemStored1AVX512()
+
+// divAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func divAccMem4AVX512()
+
+// divAccMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func divAccMem2AVX512()
+
+// divAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func divAccMem1AVX512()
+
+// divMemAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func divMemAcc4AVX512()
+
+// divMemAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func divMemAcc2AVX512()
+
+// divMemAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func divMemAcc1AVX512()
+
+// divMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func divMemMem4AVX512()
+
+// divMemMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func divMemMem2AVX512()
+
+// divMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func divMemMem1AVX512()
+
+// sigmoidAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidAcc4AVX512()
+
+// sigmoidAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sigmoidAcc2AVX512()
+
+// sigmoidAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidAcc1AVX512()
+
+// tanhAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhAcc4AVX512()
+
+// tanhAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func tanhAcc2AVX512()
+
+// tanhAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhAcc1AVX512()
+
+// reluAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func reluAcc4AVX512()
+
+// reluAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func reluAcc2AVX512()
+
+// reluAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func reluAcc1AVX512()
+
+// expAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func expAcc4AVX512()
+
+// expAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func expAcc2AVX512()
+
+// expAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func expAcc1AVX512()
+
+// softplusAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusAcc4AVX512()
+
+// softplusAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func softplusAcc2AVX512()
+
+// softplusAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusAcc1AVX512()
+
+// sqrtAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtAcc4AVX512()
+
+// sqrtAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sqrtAcc2AVX512()
+
+// sqrtAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtAcc1AVX512()
+
+// sigmoidgradAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradAccMem4AVX512()
+
+// sigmoidgradAccMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sigmoidgradAccMem2AVX512()
+
+// sigmoidgradAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradAccMem1AVX512()
+
+// sigmoidgradAccMemStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradAccMemStored4AVX512()
+
+// sigmoidgradAccMemStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sigmoidgradAccMemStored2AVX512()
+
+// sigmoidgradAccMemStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradAccMemStored1AVX512()
+
+// sigmoidgradMemAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradMemAcc4AVX512()
+
+// sigmoidgradMemAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sigmoidgradMemAcc2AVX512()
+
+// sigmoidgradMemAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradMemAcc1AVX512()
+
+// sigmoidgradMemAccStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradMemAccStored4AVX512()
+
+// sigmoidgradMemAccStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sigmoidgradMemAccStored2AVX512()
+
+// sigmoidgradMemAccStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradMemAccStored1AVX512()
+
+// sigmoidgradMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradMemMem4AVX512()
+
+// sigmoidgradMemMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sigmoidgradMemMem2AVX512()
+
+// sigmoidgradMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradMemMem1AVX512()
+
+// sigmoidgradMemMemStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sigmoidgradMemMemStored4AVX512()
+
+// sigmoidgradMemMemStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sigmoidgradMemMemStored2AVX512()
+
+// sigmoidgradMemMemStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sigmoidgradMemMemStored1AVX512()
+
+// tanhgradAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradAccMem4AVX512()
+
+// tanhgradAccMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func tanhgradAccMem2AVX512()
+
+// tanhgradAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradAccMem1AVX512()
+
+// tanhgradAccMemStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradAccMemStored4AVX512()
+
+// tanhgradAccMemStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func tanhgradAccMemStored2AVX512()
+
+// tanhgradAccMemStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradAccMemStored1AVX512()
+
+// tanhgradMemAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradMemAcc4AVX512()
+
+// tanhgradMemAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func tanhgradMemAcc2AVX512()
+
+// tanhgradMemAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradMemAcc1AVX512()
+
+// tanhgradMemAccStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradMemAccStored4AVX512()
+
+// tanhgradMemAccStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func tanhgradMemAccStored2AVX512()
+
+// tanhgradMemAccStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradMemAccStored1AVX512()
+
+// tanhgradMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradMemMem4AVX512()
+
+// tanhgradMemMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func tanhgradMemMem2AVX512()
+
+// tanhgradMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradMemMem1AVX512()
+
+// tanhgradMemMemStored4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func tanhgradMemMemStored4AVX512()
+
+// tanhgradMemMemStored2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func tanhgradMemMemStored2AVX512()
+
+// tanhgradMemMemStored1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func tanhgradMemMemStored1AVX512()
+
+// relugradAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func relugradAccMem4AVX512()
+
+// relugradAccMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func relugradAccMem2AVX512()
+
+// relugradAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func relugradAccMem1AVX512()
+
+// relugradMemAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func relugradMemAcc4AVX512()
+
+// relugradMemAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func relugradMemAcc2AVX512()
+
+// relugradMemAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func relugradMemAcc1AVX512()
+
+// relugradMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func relugradMemMem4AVX512()
+
+// relugradMemMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func relugradMemMem2AVX512()
+
+// relugradMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func relugradMemMem1AVX512()
+
+// softplusgradAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusgradAccMem4AVX512()
+
+// softplusgradAccMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func softplusgradAccMem2AVX512()
+
+// softplusgradAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusgradAccMem1AVX512()
+
+// softplusgradMemAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusgradMemAcc4AVX512()
+
+// softplusgradMemAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func softplusgradMemAcc2AVX512()
+
+// softplusgradMemAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusgradMemAcc1AVX512()
+
+// softplusgradMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func softplusgradMemMem4AVX512()
+
+// softplusgradMemMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func softplusgradMemMem2AVX512()
+
+// softplusgradMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func softplusgradMemMem1AVX512()
+
+// sqrtgradAccMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtgradAccMem4AVX512()
+
+// sqrtgradAccMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sqrtgradAccMem2AVX512()
+
+// sqrtgradAccMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtgradAccMem1AVX512()
+
+// sqrtgradMemAcc4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtgradMemAcc4AVX512()
+
+// sqrtgradMemAcc2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sqrtgradMemAcc2AVX512()
+
+// sqrtgradMemAcc1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtgradMemAcc1AVX512()
+
+// sqrtgradMemMem4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func sqrtgradMemMem4AVX512()
+
+// sqrtgradMemMem2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func sqrtgradMemMem2AVX512()
+
+// sqrtgradMemMem1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func sqrtgradMemMem1AVX512()
+
+// constImmediate4AVX512 is a handler of blocks of 4 vectors.
+//
+//go:noescape
+func constImmediate4AVX512()
+
+// constImmediate2AVX512 is a handler of blocks of 2 vectors.
+//
+//go:noescape
+func constImmediate2AVX512()
+
+// constImmediate1AVX512 is a handler of blocks of 1 vectors.
+//
+//go:noescape
+func constImmediate1AVX512()
+
+// handlersAVX512 lists the addresses of handlers, for each block.
+//
+//go:noescape
+func handlersAVX512(table []uintptr)
+
+// interpretAVX512 runs c over n units of each row of each step. v points to the first vector's
+// data, and vectors lie size bytes apart. They are slices, for one row, or of type Vector.
+//
+//go:noescape
+func interpretAVX512(c *Code, v *[]float32, size int, n int, rows int, steps int)
+
 var kernelTable = table[kernelFunc]{
 	simd.AVX2: {
 		{Cell: "rnn-tanh", Pass: Inference}:      {0x94f6571b40c2f07b, rnnTanhInferenceAVX2},
@@ -4021,4 +5963,9 @@ var recurrenceTable = table[recurrenceFunc]{
 		{Cell: "slstm", Pass: Inference}:         {0x3f8d92a26734ad71, slstmInferenceStepsAVX512},
 		{Cell: "slstm", Pass: Forward}:           {0xd4b3e0bb636fa440, slstmForwardStepsAVX512},
 	},
+}
+
+var interpreters = map[simd.Level]assembly{
+	simd.AVX2:   {interpretAVX2, handlersAVX2},
+	simd.AVX512: {interpretAVX512, handlersAVX512},
 }

@@ -55,6 +55,8 @@ type Steps struct {
 	RowOfWeights uintptr   // address of the next term's weights
 	Inputs       uintptr   // address of the next term's inputs
 	Sums         []float32 // the tile's sums so far, between runs; with AVX2, sums of a second vector while the first is computed
+
+	Vectors []Vector // if the program is interpreted: where its vectors, the state and the weights are at the next step
 }
 
 // A Tile is a part of a product: TileRows rows by a strip of packed weights.
@@ -77,3 +79,14 @@ func (v *Vector) Aligned() bool {
 
 // address returns the address of the first row's first unit.
 func (v *Vector) address() uintptr { return uintptr(unsafe.Pointer(&v.Data[v.From])) }
+
+// Code is a program as handlers of assembly, each followed by its operands: numbers of vectors, then
+// of temporaries, and then of copies of the last units of vectors. It has one form for each block of
+// units.
+type Code struct {
+	Four, Two, One []uintptr // blocks of so many vector registers
+	Last           []uintptr // the last units, fewer than a vector register
+	Vectors        int
+	Temps          int
+	Tile           int // units that a temporary holds
+}

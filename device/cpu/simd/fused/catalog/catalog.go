@@ -1,7 +1,7 @@
 // Package catalog lists the programs that have assembly. Package fused looks assembly up by its
 // keys, and the generator in simd/_generate writes assembly for its entries.
 //
-// Cells that are not listed run in the portable interpreter of package fused.
+// Cells that are not listed run in the interpreter of package fused, whose handlers it lists, too.
 package catalog
 
 import (
