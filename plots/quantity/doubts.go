@@ -16,7 +16,7 @@ func Doubts(recs []*record.Record) []string {
 	for _, doubt := range []struct{ warning, text string }{
 		{record.WarnUnverified, "Unverified (answers may be wrong): %s."},
 		{record.WarnPart, "Partly checked (not at every step of the timed run): %s."},
-		{record.WarnInterpreted, "Interpreted (cells without assembly for this instruction set, far slower than with it): %s."},
+		{record.WarnInterpreted, "Interpreted (cells that run operation by operation, without assembly of their own): %s."},
 	} {
 		if labels := warned(recs, doubt.warning); labels != nil {
 			notes = append(notes, fmt.Sprintf(doubt.text, list(labels)))

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -45,6 +46,9 @@ const (
 // Extension is how the names of files of equations end.
 const Extension = ".cell"
 
+// plain is a name of a cell.
+var plain = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9_-]{0,%d}$`, mostName-1))
+
 // IsFile reports whether a value of --cell names a file.
 func IsFile(word string) bool {
 	return strings.HasSuffix(word, Extension)
@@ -61,8 +65,8 @@ func Load(path string) (*cell.Cell, error) {
 		return nil, fmt.Errorf("cannot read the file of a cell: %w", err)
 	}
 	base := strings.TrimSuffix(filepath.Base(path), Extension)
-	if token, err := scan(path, base); err != nil || len(token) != 2 || token[0].class != name {
-		return nil, fmt.Errorf("%s: the file's name is the cell's: it must consist of letters, digits and _, and end in %s", path, Extension)
+	if !plain.MatchString(base) {
+		return nil, fmt.Errorf("%s: the file's name is the cell's: use at most %d letters, digits, - and _, and then %s", path, mostName, Extension)
 	}
 	return register(path, base, string(text))
 }

@@ -425,7 +425,9 @@ func (p *parser) constant(t token) *node {
 	return numeral(v, t)
 }
 
+// numeral is a number as devices have it: in single precision.
 func numeral(v float64, t token) *node {
+	v = float64(float32(v))
 	n := &node{form: constant, number: v, at: t}
 	switch {
 	case v > 0:
@@ -659,7 +661,9 @@ func (d *definition) unlearnt() int {
 				visit(d.states[n.index].equation)
 			}
 		case fromInput, fromState:
-			reached[n.index] = true
+			if reached[n.index] = true; n.form == fromState && d.gates[n.index].inner {
+				walk(d.inner)
+			}
 		}
 		for _, a := range n.args {
 			walk(a)

@@ -351,7 +351,7 @@ func (b *cellBuilder) name(i int) string {
 	case cell.OneMinus:
 		return "1-" + parts[0]
 	}
-	return fmt.Sprintf("%v(%s)", v.op, parts[0])
+	return fmt.Sprintf("%v(%s)", v.op, strings.Join(parts, ", "))
 }
 
 func (b *cellBuilder) leafName(r cell.Ref) string {

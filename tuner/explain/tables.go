@@ -83,7 +83,7 @@ func (e *Explanation) operations(title string, notes []string) *table.Table {
 		fmt.Sprintf("critical path: %s and %s FLOP; possible speed-up from parallel operations: %.2g×", plural(e.Chain, "operation"),
 			quantity.SI(float64(e.Critical), ""), e.Parallelism))
 	if len(e.Interpreted) > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("interpreted: the steps of %s run without assembly, which this instruction set lacks for them; they are far slower than with it (see CONTRIBUTING.md)", strings.Join(e.Interpreted, ", ")))
+		t.Notes = append(t.Notes, fmt.Sprintf("interpreted: the steps of %s run operation by operation, without assembly of their own", strings.Join(e.Interpreted, ", ")))
 	}
 	t.Notes = append(t.Notes, e.Call.notes()...)
 	if e.AtPeak != nil && e.AtCopy != nil {
