@@ -13,6 +13,7 @@ import (
 	"rnnbench/device/cuda/persistent"
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/equations"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -28,7 +29,11 @@ func groups(t *testing.T, d device.Device, hidden, share, every int) {
 		}
 	}
 	var cases []devicetest.Case
-	for i, c := range cell.All() {
+	mixed, err := equations.Parse("mixed.cell", "mixed", "gate z = sigmoid(W x + R h + b)\ngate n = relu(W x + R h + b)\ngate y = W x + z * (R h) + b\nh' = z * h + (1 - z) * tanh(n + 0.5 * y)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range append(cell.BuiltIn(), mixed) {
 		if c.Recurrent == 0 {
 			continue
 		}

@@ -14,7 +14,7 @@ func Expression(op cell.Op, a, b string, value float32) string {
 	case cell.Zero:
 		return "0"
 	case cell.Const:
-		return fmt.Sprintf("%#vf", float64(value)) // with a point, and all digits of a float
+		return fmt.Sprintf("%.9ef", value) // with a point, and all digits of a float
 	case cell.Copy:
 		return a
 	case cell.Neg:

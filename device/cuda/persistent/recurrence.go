@@ -143,6 +143,14 @@ func (r *recurrence) early() string {
 		kinds[g.op] = g.early || kinds[g.op]
 		raw = raw || !g.early
 	}
+	if kinds[cell.ReLU] {
+		return r.choose(func(_ int, g gate) string {
+			if !g.early {
+				return "z"
+			}
+			return codegen.Expression(g.op, "z", "", 0)
+		}, map[bool]string{true: "relu(z)", false: "z"}[!raw && !kinds[cell.Sigmoid] && !kinds[cell.Tanh]])
+	}
 	value := "z"
 	switch {
 	case kinds[cell.Sigmoid] && kinds[cell.Tanh]:
@@ -151,8 +159,6 @@ func (r *recurrence) early() string {
 		value = "sigmoid(z)"
 	case kinds[cell.Tanh]:
 		value = "tanhf(z)"
-	case kinds[cell.ReLU]:
-		return "relu(z)"
 	}
 	if raw && value != "z" {
 		return "(" + r.choose(func(_ int, g gate) string { return fmt.Sprint(g.early) }, "false") + ") ? " + value + " : z"
