@@ -17,9 +17,8 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// randomCell writes a file of equations. Activations around sums keep states small, a mean keeps the
-// output's activation where its slope is not near 0, and no operation has a kink, at which rounding may
-// change a gradient.
+// randomCell writes a file of equations. Activations around sums keep states small, and a mean keeps the
+// output's activation where its slope is not near 0.
 func randomCell(rng *rand.Rand) string {
 	var b strings.Builder
 	states := []string{"h", "c", "d"}[:1+rng.IntN(3)]
@@ -36,7 +35,7 @@ func randomCell(rng *rand.Rand) string {
 			return pick()
 		}
 		a := func() string { return expression(depth - 1) }
-		switch rng.IntN(9) {
+		switch rng.IntN(12) {
 		case 0:
 			return fmt.Sprintf("(%s + %s)", a(), a())
 		case 1:
@@ -53,6 +52,12 @@ func randomCell(rng *rand.Rand) string {
 			return fmt.Sprintf("exp(-softplus(%s))", a())
 		case 7:
 			return fmt.Sprintf("-sigmoid(%s)", a())
+		case 8:
+			return fmt.Sprintf("relu(%s)", a())
+		case 9:
+			return fmt.Sprintf("max(%s, %s)", a(), a())
+		case 10:
+			return fmt.Sprintf("(abs(%s) - min(%s, 0.3))", a(), a())
 		}
 		return fmt.Sprintf("sqrt(0.5 + sigmoid(%s))", a())
 	}
@@ -75,7 +80,7 @@ func randomCell(rng *rand.Rand) string {
 		if rng.IntN(2) == 0 {
 			sum += " + " + expression(1)
 		}
-		fmt.Fprintf(&b, "gate g%d = %s(%s + b)\n", i, []string{"tanh", "sigmoid"}[rng.IntN(2)], sum)
+		fmt.Fprintf(&b, "gate g%d = %s(%s + b)\n", i, []string{"tanh", "sigmoid", "relu"}[rng.IntN(3)], sum)
 		known = append(known, fmt.Sprintf("g%d", i))
 	}
 	for i := range rng.IntN(3) {

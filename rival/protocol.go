@@ -65,8 +65,9 @@ type point struct {
 	Gates     []string `json:"gates"`  // in the order of the rows of weights
 	States    []string `json:"states"` // the output first
 	Peepholes []string `json:"peepholes,omitempty"`
-	Recurrent int      `json:"recurrent"` // gates with a recurrent product, the first ones
-	Window    int      `json:"window"`    // input steps that a gate reads
+	Recurrent int      `json:"recurrent"`           // gates with a recurrent product, the first ones
+	Window    int      `json:"window"`              // input steps that a gate reads
+	Equations string   `json:"equations,omitempty"` // the file that defines the cell; "": it is built in
 	Pass      string   `json:"pass"`
 	Precision string   `json:"precision"`
 	Input     int      `json:"input"`
@@ -88,7 +89,7 @@ func pointOf(p rnn.Problem) point {
 	lengths := rnn.SequenceLengths(p)
 	slices.Reverse(lengths)
 	return point{
-		Cell: p.Cell.Name, Gates: p.Cell.Gates, States: p.Cell.States, Peepholes: p.Cell.Peeps, Recurrent: p.Cell.Recurrent, Window: p.Cell.Window,
+		Cell: p.Cell.Name, Gates: p.Cell.Gates, States: p.Cell.States, Peepholes: p.Cell.Peeps, Recurrent: p.Cell.Recurrent, Window: p.Cell.Window, Equations: p.Cell.Text,
 		Pass: p.Pass.String(), Precision: p.Precision.String(),
 		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Lengths: lengths, Projection: p.Projection,
 	}

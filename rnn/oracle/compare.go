@@ -181,6 +181,9 @@ func (w Tensor) tolerance(p rnn.Problem, unit float64) float64 {
 	most := Tolerance(p, w.Gradient, unit)
 	if e, ok := expect(w.data, w.Name, unit); ok {
 		e.error = max(e.error, e.sides)
+		if e.jumps { // which the formula knows nothing of
+			return e.tolerance()
+		}
 		return min(most, e.tolerance())
 	}
 	return most

@@ -15,6 +15,7 @@ type expectation struct {
 	error float64 // the largest error of an honest evaluation, relative to size
 	sides float64 // the same where units are on other sides of kinks than in the reference
 	mean  float64 // what the root mean square of many errors may be, relative to size; 0: not known
+	jumps bool    // it is a gradient that may jump: see jumps.go
 }
 
 // How many times the error of one honest evaluation another may have, in its largest error, and in the
@@ -36,7 +37,13 @@ var measureFLOPs = 1e8
 // rounds as a technique does, is compared with the reference. Of large problems only some
 // sequences and the first steps are evaluated. unit is that of Plan.UnitError.
 func expectations(d *rnn.Data, unit float64) map[string]expectation {
-	return rnn.Once(d, measured(unit), func(d *rnn.Data) map[string]expectation { return measure(d, unit) })
+	return rnn.Once(d, measured(unit), func(d *rnn.Data) map[string]expectation {
+		all := measure(d, unit)
+		if jumps(d.Problem) {
+			widenJumps(all, measure(in16Bits(d), unit))
+		}
+		return all
+	})
 }
 
 // measured is the key under which data keep their expectations, by the unit error of functions.
@@ -171,7 +178,7 @@ func measure(d *rnn.Data, unit float64) map[string]expectation {
 	out := map[string]expectation{}
 	usual, growth := usualErrors(tallies), growing(part, tallies)
 	for name, t := range tallies {
-		e := expectation{size: t.most, error: t.relative(), sides: Deviation{MaxAbs: t.sides}.relative(t.most)}
+		e := expectation{size: t.most, error: t.relative(), sides: Deviation{MaxAbs: t.sides}.relative(t.most), jumps: t.gradient && jumps(d.Problem)}
 		if t.n < 1<<6 { // by chance it may be small
 			e.error = max(e.error, usual[t.gradient])
 		}
