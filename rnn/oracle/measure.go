@@ -195,6 +195,9 @@ func measure(d *rnn.Data, unit float64) map[string]expectation {
 		if d.Problem.Precision == rnn.FP32 {
 			e.error *= cutOff
 		}
+		if e.jumps && t.worst > 0 {
+			e.mean = marginOfJumps * e.error * t.mean() / t.worst
+		}
 		if t.n >= enough && t.mean() > 0 && !t.gradient { // gradients jump at kinks, and PyTorch and cuDNN lose more of them
 			e.mean = e.error * marginOfMean * t.mean() / max(t.worst, largestOfMean*t.mean())
 		}
