@@ -120,9 +120,9 @@ func TestExplainRun(t *testing.T) {
 func TestInterpreted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const at = " -H 8 -B 2 -T 3 --simd generic --impl naive,cudnnstyle"
-	rnnbench(t, "explain --no-limits"+at).want(t, exit.Done, []string{"interpreted: the steps of lstm run without assembly"}, nil)
+	rnnbench(t, "explain --no-limits"+at).want(t, exit.Done, []string{"interpreted: the steps of lstm run operation by operation, without assembly of their own"}, nil)
 	o := rnnbench(t, "sweep"+at+quickly)
-	o.want(t, exit.Done, []string{"Interpreted (cells without assembly for this instruction set, far slower than with it): cudnnstyle."}, nil)
+	o.want(t, exit.Done, []string{"Interpreted (cells that run operation by operation, without assembly of their own): cudnnstyle."}, nil)
 	rnnbench(t, "show -o jsonl --where impl=cudnnstyle").want(t, exit.Done, []string{`"interpreted"`}, nil)
 	if o := rnnbench(t, "show -o jsonl --where impl=naive"); strings.Contains(o.out, `"interpreted"`) {
 		t.Errorf("operations without cells are interpreted: %s", o.out)
