@@ -28,7 +28,6 @@ type state struct {
 	symbol
 	positive bool // declared > 0
 	fixed    bool
-	declared bool
 	equation int // that gives its next value; -1: none so far
 }
 

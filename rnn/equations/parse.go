@@ -104,7 +104,7 @@ func (p *parser) findStates() {
 // declare reads the names after "state".
 func (p *parser) declare() {
 	for {
-		s := state{symbol: symbol{token: p.name("a state")}, equation: -1, declared: true}
+		s := state{symbol: symbol{token: p.name("a state")}, equation: -1}
 		if p.state(s.text) >= 0 {
 			p.fail(s.token, "state %s is declared twice", s.text)
 		}
