@@ -35,7 +35,6 @@ type state struct {
 type equation struct {
 	symbol
 	next int // the state whose next value it is; -1: none
-	gate int // -1: it has no product
 	expr *node
 	span span
 }

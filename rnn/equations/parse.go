@@ -176,7 +176,7 @@ func (p *parser) fresh(t token) {
 // equation reads "gate NAME = …", "NAME = …" or "STATE' = …".
 func (p *parser) equation() {
 	product := p.take("gate")
-	e := equation{next: -1, gate: -1}
+	e := equation{next: -1}
 	what := "a value"
 	if product {
 		what = "a gate"
@@ -203,7 +203,7 @@ func (p *parser) equation() {
 	}
 	e.expr = p.sum()
 	e.span = e.expr.span
-	if e.gate = p.gate; e.gate >= 0 && !p.gates[e.gate].input {
+	if p.gate >= 0 && !p.gates[p.gate].input {
 		p.fail(e.token, "gate %s has no product with the input: write W x into it", e.text)
 	}
 	if e.next >= 0 {
