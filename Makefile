@@ -114,6 +114,7 @@ bench:
 ## check-pytorch: compare exported points and trainings with PyTorch, where it is installed
 check-pytorch: build
 	$(PYTHON) scripts/check-pytorch.py $(BIN)
+	$(PYTHON) scripts/check-cells.py
 	$(PYTHON) scripts/check-training.py $(BIN)
 
 ## rival-onednn: oneDNN as a rival; needs a C++ compiler and oneDNN 2.x, such as Debian's libdnnl-dev
