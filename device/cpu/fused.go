@@ -120,7 +120,7 @@ const tileFloats = int(unsafe.Sizeof(fused.Tile{}) / 4)
 
 // floats returns the floats of the needs that count as the schedule's memory.
 func (n needs) floats() int {
-	return n.gemm + n.products + n.parts + n.inputs + tileFloats*n.tiles + scanArrays*n.states
+	return n.gemm + n.products + fused.StepsLen(n.vectors, n.parts) + n.inputs + tileFloats*n.tiles + scanArrays*n.states
 }
 
 // scans adds the needs of a scan.

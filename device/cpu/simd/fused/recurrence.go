@@ -85,6 +85,12 @@ func NewSteps(vectors, bands, part int) *Steps {
 	return &s.Steps
 }
 
+// StepsLen returns the size of NewSteps' memory, in floats.
+func StepsLen(vectors, part int) int {
+	const word, vector = int(unsafe.Sizeof(uintptr(0)) / 4), int(unsafe.Sizeof(Vector{}) / 4)
+	return 3*vectors*word + (2*vectors+1)*vector + part + TileRows*simd.StripWidth
+}
+
 // PartLen returns how many floats so many products of so many units take in Steps.
 func PartLen(products, units int) int {
 	return products * ((units + simd.StripWidth - 1) / simd.StripWidth * simd.StripWidth)
