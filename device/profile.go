@@ -37,8 +37,8 @@ type ProfileRun struct {
 }
 
 // An Interpreter is a device that may lack compiled code for a cell and then interprets it, which
-// takes several times as long.
+// may take longer.
 type Interpreter interface {
-	// Interpreted lists the cells of s that the device interprets.
+	// Interpreted lists the cells of s that the device interprets, where compiled code is faster.
 	Interpreted(s *schedule.Schedule) []string
 }

@@ -35,9 +35,9 @@ func (d *Device) Interpreted(s *schedule.Schedule) (cells []string) {
 		case schedule.PersistentBackward:
 			look(op.Cell, fused.Backward, step)
 		case schedule.Scan:
-			look(op.Cell, pass(op.Train), loop)
-		case schedule.ScanBackward:
-			look(op.Cell, fused.Backward, loop)
+			if !op.Train { // in training, assembly is no faster and no cell has it
+				look(op.Cell, fused.Inference, loop)
+			}
 		}
 	}
 	return cells

@@ -32,8 +32,7 @@ type scan struct {
 // A loop is a program for many steps, with its vectors.
 type loop struct {
 	*fused.Loop
-	at    []place
-	whole bool // it reads whole rows of memory
+	at []place
 }
 
 // A scanScratch is one worker's own memory for the scans of a program. Its arrays of states hold
@@ -205,31 +204,18 @@ func (w *scan) startStates(c piece, block int, group []scratch, part int) {
 // for memory to answer; more was no better, as measured.
 const prefetch = 512
 
-// ask makes the loop prefetch rows to come, each of n vectors side by side, row floats apart. A
-// single vector that is read backward without gaps is left to the hardware prefetcher, since
-// explicit prefetching lowers its rate.
-func (w *scan) ask(v *fused.Vector, n, row, units int, down bool) {
-	if down && n == 1 {
-		return
-	}
+// ask makes the loop prefetch rows to come, each of n vectors side by side, row floats apart.
+func (w *scan) ask(v *fused.Vector, n, row, units int) {
 	v.Ahead = (prefetch/max(row, -row) + 1) * row
 	v.Pace, v.Beside = 1, w.hidden
 	if units < w.hidden {
 		return
 	}
 	v.Pace, v.Beside = n, line // whole rows, from end to end
-	if down {
-		v.Ahead, v.Beside = v.Ahead+(n-1)*line, -line
-	}
 }
 
 // stretch advances the held states by steps from … to-1, counted from where the pass begins. No
 // sequence begins anew in them, or, with anew, all do at a single step.
-//
-// A backward pass over all channels that reads whole rows also reads the rows of a step, and their
-// units, in descending order. Otherwise the hardware prefetcher, which sees descending steps with
-// ascending units, fetches data already read. If other columns lie between, descending order is
-// slower.
 func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []float32, from, to int, anew bool) {
 	if from == to {
 		return
@@ -239,12 +225,7 @@ func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []floa
 	if w.backward {
 		first, sign = (w.steps-1-from)*w.batch+c.row, -1
 	}
-	down := w.backward && c.units == w.hidden && !packed && l.whole
-	used := 0          // floats of own.constants
-	begin, way := 0, 1 // first row of a step, and direction
-	if down {
-		begin, way = c.rows-1, -1
-	}
+	used := 0 // floats of own.constants
 	v := own.vectors[:len(l.at)]
 	stream := w.stream && l == &w.step
 	for i := range l.at {
@@ -269,11 +250,10 @@ func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []floa
 			}
 			continue
 		}
-		row := way * m.stride
-		v[i] = fused.Vector{Data: m.data, From: (start+begin)*m.stride + c.unit, Row: row, Step: row * (1 - c.rows)} // Step goes back to a step's first row
+		v[i] = fused.Vector{Data: m.data, From: start*m.stride + c.unit, Row: m.stride, Step: m.stride * (1 - c.rows)} // Step goes back to a step's first row
 		if at.moves == perStep {
 			v[i].Step += sign * w.batch * m.stride
-			w.ask(&v[i], at.beside, sign*m.stride, c.units, down)
+			w.ask(&v[i], at.beside, sign*m.stride, c.units)
 			stream = stream && (!at.result || v[i].Aligned())
 		}
 	}
@@ -281,7 +261,7 @@ func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []floa
 		l.RunPacked(v, own.addresses, own.packs, c.units, c.rows, to-from)
 		return
 	}
-	l.Run(v, own.addresses, c.units, c.rows, to-from, stream, down)
+	l.Run(v, own.addresses, c.units, c.rows, to-from, stream)
 }
 
 // repeat writes a row so many times and returns the number of floats written.

@@ -149,11 +149,9 @@ func (p *binder) place(w *scan, find func(cell.Ref) matrix) {
 		}
 	}
 	for _, l := range []*loop{&w.compose, &w.step} {
-		l.whole = true
 		for i, ref := range l.Vectors() {
 			if at := &l.at[i]; at.moves != factor && at.moves != held {
 				at.matrix, at.result, at.beside = find(ref), fused.Bypasses(ref.Kind), l.SideBySide(ref)
-				l.whole = l.whole && (at.moves != perStep || at.beside == 0 || at.stride == at.beside*w.hidden)
 				w.packed = w.packed && (fused.Apart(ref.Kind) || at.moves == constant || at.stride == w.hidden)
 			}
 		}

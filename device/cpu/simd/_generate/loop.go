@@ -36,8 +36,8 @@ func (a compiler) fieldOf(of, name string) (offset, size int) {
 	return int(sizes.Offsetsof(fields)[at]), int(sizes.Sizeof(s))
 }
 
-// bypass lists the kinds of vectors that no later step of the loop reads.
-var bypass = []cell.Kind{cell.Next, cell.Saved, cell.DX, cell.DR}
+// bypass is the kind of vectors that no later step of the loop reads.
+const bypass = cell.Next
 
 // prefetch prefetches, in each pass over a vector of units, as much of a later row as the program
 // reads of this one. A processor does not recognise gates that are read side by side as a stream.
@@ -72,9 +72,9 @@ func (a compiler) prefetch(p cell.Program, v, at, i reg.GPVirtual) {
 // sideBySide counts the adjacent vectors from ref on, like SideBySide of package fused.
 func sideBySide(refs []cell.Ref, ref cell.Ref) int {
 	switch ref.Kind {
-	case cell.DOut, cell.Prev, cell.Next:
+	case cell.Prev, cell.Next:
 		return 1
-	case cell.X, cell.R, cell.Saved:
+	case cell.X, cell.R:
 	default:
 		return 0
 	}
@@ -89,11 +89,10 @@ func sideBySide(refs []cell.Ref, ref cell.Ref) int {
 	return n
 }
 
-// loop compiles one routine: for each row of each step, a loop over vectors of units. way is 1 to
-// go from the first to the last, and -1 for the opposite.
+// loop compiles one routine: for each row of each step, a loop over vectors of units.
 func (a compiler) loop(r routine) {
 	refs, place := catalog.Vectors(r.program), places(r.program)
-	a.begin(r.name, "(v []Vector, at []uintptr, n, rows, steps, stream, way int, packs []Pack)",
+	a.begin(r.name, "(v []Vector, at []uintptr, n, rows, steps, stream int, packs []Pack)",
 		r.describe("over n units of each row of each step. Of v it takes")...)
 	if a.wide() { // mask registers are few, and each would be live throughout
 		a.shared = a.K()
@@ -131,28 +130,17 @@ func (a compiler) loop(r routine) {
 	a.ifPacked("packed")
 	a.Load(a.Param("n"), n)
 	a.XORQ(i, i)
-	a.Load(a.Param("way"), more)
-	a.TESTQ(more, more)
-	a.JGE(operand.LabelRef("up"))
-	a.MOVQ(n, i)
-	a.ANDQ(operand.I32(-int32(a.width)), i)
-	a.SUBQ(operand.Imm(uint64(a.width)), i)
-	a.Label("up")
 	a.SUBQ(operand.Imm(uint64(a.width)), n)
 	a.JLT(operand.LabelRef("tail"))
 	a.Label("loop")
 	a.prefetch(r.program, v, at, i)
 	a.straight(r.program, nil, func(ref cell.Ref) reg.VecVirtual { return a.load(vector(ref)) }, a.storing(stream, vector))
-	a.Load(a.Param("way"), more)
-	a.IMUL3Q(operand.Imm(uint64(a.width)), more, more)
-	a.ADDQ(more, i)
+	a.ADDQ(operand.Imm(uint64(a.width)), i)
 	a.SUBQ(operand.Imm(uint64(a.width)), n)
 	a.JGE(operand.LabelRef("loop"))
 	a.Label("tail")
 	a.ADDQ(operand.Imm(uint64(a.width)), n)
 	a.JZ(operand.LabelRef("next"))
-	a.Load(a.Param("n"), i)
-	a.SUBQ(n, i)
 	a.tail(r.program, n, nil, vector)
 	a.Label("next")
 	a.DECQ(rows)
@@ -176,7 +164,7 @@ func (a compiler) storing(stream reg.GPVirtual, vector func(cell.Ref) operand.Me
 	stores := 0
 	return func(x reg.VecVirtual, ref cell.Ref) {
 		to := vector(ref)
-		if !slices.Contains(bypass, ref.Kind) {
+		if ref.Kind != bypass {
 			a.VMOVUPS(x, to)
 			return
 		}

@@ -87,7 +87,7 @@ func TestChangedProgramLeavesAssembly(t *testing.T) {
 		if New(l, &renamed, Forward).Assembled() != has || assembled(NewRecurrence(l, &renamed, Forward, 1)) != has {
 			t.Errorf("%v: a cell with the program of another one: want assembly %v", l, has)
 		}
-		if New(l, &changed, Backward).Assembled() != has || NewLoop(l, &changed, Forward).Assembled() != has {
+		if New(l, &changed, Backward).Assembled() != has || NewLoop(l, &changed, Inference).Assembled() != has {
 			t.Errorf("%v: programs that were not changed: want assembly %v", l, has)
 		}
 	}

@@ -49,7 +49,8 @@ func TestInterpreterEqualsAssembly(t *testing.T) {
 func TestInterpretedLoopEqualsAssembly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	for l := simd.AVX2; l <= simd.Detect().Base(); l++ {
-		for _, p := range everyLoop() {
+		for _, e := range catalog.Loops() {
+			p := named{e.Cell, e.Pass, e.Program}
 			assembly := NewLoop(l, p.cell, p.pass)
 			k := &Loop{rows: interpreter(l, p.p)}
 			if k.Assembled() || !assembly.Assembled() {
@@ -73,8 +74,8 @@ func TestInterpretedLoopEqualsAssembly(t *testing.T) {
 					b[i].Data = slices.Clone(a[i].Data)
 				}
 				at := make([]uintptr, len(a))
-				assembly.Run(a, at, n, rows, steps, false, false)
-				k.Run(b, at, n, rows, steps, false, false)
+				assembly.Run(a, at, n, rows, steps, false)
+				k.Run(b, at, n, rows, steps, false)
 				for i, r := range k.Vectors() {
 					for j := range a[i].Data {
 						if x, y := a[i].Data[j], b[i].Data[j]; math.Float32bits(x) != math.Float32bits(y) {
@@ -90,7 +91,7 @@ func TestInterpretedLoopEqualsAssembly(t *testing.T) {
 // TestEmptyProgram: a cell without a program to compose steps has a loop that does nothing.
 func TestEmptyProgram(t *testing.T) {
 	for l := simd.Generic; l <= simd.Detect().Base(); l++ {
-		(&Loop{rows: interpreter(l, nil)}).Run(nil, nil, 8, 2, 2, false, false)
+		(&Loop{rows: interpreter(l, nil)}).Run(nil, nil, 8, 2, 2, false)
 		interpreter(l, nil).Run(nil, 8)
 	}
 }
@@ -235,7 +236,8 @@ func BenchmarkLoopInterpreter(b *testing.B) {
 	const steps = 64
 	l := simd.Detect().Base()
 	rng := rand.New(rand.NewPCG(11, 12))
-	for _, p := range everyLoop() {
+	for _, e := range catalog.Loops() {
+		p := named{e.Cell, e.Pass, e.Program}
 		assembly := NewLoop(l, p.cell, p.pass)
 		k := &Loop{rows: interpreter(l, p.p), width: assembly.width}
 		for _, n := range []int{16, 64, 256, 1024} {
@@ -252,7 +254,7 @@ func BenchmarkLoopInterpreter(b *testing.B) {
 					}
 				}
 				at := make([]uintptr, len(v))
-				inTurns(b, func() { assembly.Run(v, at, n, 1, steps, false, false) }, func() { k.Run(v, at, n, 1, steps, false, false) })
+				inTurns(b, func() { assembly.Run(v, at, n, 1, steps, false) }, func() { k.Run(v, at, n, 1, steps, false) })
 			})
 		}
 	}

@@ -44,9 +44,9 @@ func (k *Loop) Vectors() []cell.Ref { return k.rows.vectors }
 func (k *Loop) SideBySide(ref cell.Ref) int {
 	reads, _ := k.rows.program.Vectors()
 	switch ref.Kind {
-	case cell.DOut, cell.Prev, cell.Next:
+	case cell.Prev, cell.Next:
 		return 1
-	case cell.X, cell.R, cell.Saved:
+	case cell.X, cell.R:
 	default:
 		return 0
 	}
@@ -61,21 +61,15 @@ func (k *Loop) SideBySide(ref cell.Ref) int {
 	return n
 }
 
-// Bypasses reports whether Run can store vectors of kind k past the caches: next states, saved
-// values and gradients of products, which no later step of the loop reads.
-func Bypasses(k cell.Kind) bool {
-	switch k {
-	case cell.Next, cell.Saved, cell.DX, cell.DR:
-		return true
-	}
-	return false
-}
+// Bypasses reports whether Run can store vectors of kind k past the caches: next states, which no
+// later step of the loop reads.
+func Bypasses(k cell.Kind) bool { return k == cell.Next }
 
 // Run runs the program for units 0 … n-1 of each row. The vectors are those of Vectors(). Two may
 // be the same if the program reads neither after it has written one. With stream, vectors that the
-// program writes and that Bypasses accepts bypass the caches; they must be Aligned. With down, it
-// goes through a row from its last units to its first. at is memory for one word per vector.
-func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream, down bool) {
+// program writes and that Bypasses accepts bypass the caches; they must be Aligned. at is memory for
+// one word per vector.
+func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream bool) {
 	v = v[:len(k.rows.vectors)]
 	for i := range v {
 		v[i].check(n, rows, steps)
@@ -84,14 +78,11 @@ func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream, down bo
 		return
 	}
 	if k.run != nil {
-		s, way := 0, 1
+		s := 0
 		if stream {
 			s = 1
 		}
-		if down {
-			way = -1
-		}
-		k.run(v, at[:len(v)], n, rows, steps, s, way, nil)
+		k.run(v, at[:len(v)], n, rows, steps, s, nil)
 		return
 	}
 	if c := k.rows.code; c != nil {

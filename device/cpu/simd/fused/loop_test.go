@@ -76,7 +76,6 @@ func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *r
 			want[i] = append(want[i], float64(v[i].Data[j]))
 		}
 	}
-	down := !packed && rng.IntN(2) == 0
 	if packed {
 		several := slices.Clone(v)
 		for i, r := range refs {
@@ -86,7 +85,7 @@ func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *r
 		}
 		k.RunPacked(several, make([]uintptr, len(v)), make([]Pack, 2), n, rows, steps)
 	} else {
-		k.Run(v, make([]uintptr, len(v)), n, rows, steps, stream, down)
+		k.Run(v, make([]uintptr, len(v)), n, rows, steps, stream)
 	}
 	largest := 1.0
 	for s := range steps {
@@ -114,7 +113,7 @@ func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *r
 	for i, r := range refs {
 		for j, x := range v[i].Data {
 			if d := math.Abs(float64(x) - want[i][j]); !(d <= bound) {
-				t.Fatalf("%v %v n %d rows %d steps %d packed %v stream %v down %v: %v[%d] = %v, want %v", l, p, n, rows, steps, packed, stream, down, r, j, x, want[i][j])
+				t.Fatalf("%v %v n %d rows %d steps %d packed %v stream %v: %v[%d] = %v, want %v", l, p, n, rows, steps, packed, stream, r, j, x, want[i][j])
 			}
 		}
 	}
@@ -133,7 +132,7 @@ func TestLoopRefusesRowsOutside(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	k.Run(v, make([]uintptr, len(v)), 8, 2, 4, false, false)
+	k.Run(v, make([]uintptr, len(v)), 8, 2, 4, false)
 }
 
 // TestPackedRefusesRowsApart: gaps between states of sequences in one vector cause a panic.

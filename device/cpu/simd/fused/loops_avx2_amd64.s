@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
+// func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, MMX+
-TEXT ·linearInferenceLoopAVX2(SB), NOSPLIT, $0-112
+TEXT ·linearInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -40,101 +40,89 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ  packs_base+88(FP), SI
+	MOVQ  packs_base+80(FP), SI
 	TESTQ SI, SI
 	JNZ   packed
-	MOVQ  n+48(FP), R9
+	MOVQ  n+48(FP), DI
 	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
+	SUBQ  $0x08, DI
+	JLT   tail
 
 loop:
-	MOVQ       56(AX), DI
-	IMULQ      SI, DI
-	ADDQ       48(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       (CX), DI
-	PREFETCHT0 (DI)
+	MOVQ       56(AX), R9
+	IMULQ      SI, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
 	MOVQ       64(AX), R10
-	LEAQ       (DI)(R10*4), DI
-	PREFETCHT0 (DI)
-	MOVQ       216(AX), DI
-	IMULQ      SI, DI
-	ADDQ       208(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       16(CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       (CX), DI
-	VMOVUPS    (DI)(SI*4), Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    (DI)(SI*4), Y1
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      SI, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), R9
+	VMOVUPS    (R9)(SI*4), Y0
+	MOVQ       8(CX), R9
+	VMOVUPS    (R9)(SI*4), Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	VMOVUPS    (DI)(SI*4), Y1
+	MOVQ       16(CX), R9
+	VMOVUPS    (R9)(SI*4), Y1
 	VMULPS     Y1, Y0, Y0
-	MOVQ       24(CX), DI
-	VMOVUPS    (DI)(SI*4), Y1
-	MOVQ       32(CX), DI
-	VMOVUPS    (DI)(SI*4), Y2
+	MOVQ       24(CX), R9
+	VMOVUPS    (R9)(SI*4), Y1
+	MOVQ       32(CX), R9
+	VMOVUPS    (R9)(SI*4), Y2
 	VADDPS     Y2, Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       40(CX), DI
+	MOVQ       40(CX), R9
 	TESTQ      BX, BX
 	JNZ        around0
-	VMOVUPS    Y0, (DI)(SI*4)
+	VMOVUPS    Y0, (R9)(SI*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Y0, (DI)(SI*4)
+	VMOVNTPS Y0, (R9)(SI*4)
 
 stored0:
-	MOVQ    16(CX), DI
-	VMOVUPS Y0, (DI)(SI*4)
-	MOVQ    way+80(FP), DI
-	IMUL3Q  $0x08, DI, DI
-	ADDQ    DI, SI
-	SUBQ    $0x08, R9
+	MOVQ    16(CX), R9
+	VMOVUPS Y0, (R9)(SI*4)
+	ADDQ    $0x08, SI
+	SUBQ    $0x08, DI
 	JGE     loop
 
 tail:
-	ADDQ       $0x08, R9
+	ADDQ       $0x08, DI
 	JZ         next
-	MOVQ       n+48(FP), SI
-	SUBQ       R9, SI
-	LEAQ       mask<>+0(SB), DI
+	LEAQ       mask<>+0(SB), R9
 	MOVQ       $0x00000010, R10
-	SUBQ       R9, R10
-	VMOVUPS    (DI)(R10*4), Y0
-	MOVQ       (CX), R9
-	VMASKMOVPS (R9)(SI*4), Y0, Y0
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       8(CX), R9
-	VMASKMOVPS (R9)(SI*4), Y1, Y1
+	SUBQ       DI, R10
+	VMOVUPS    (R9)(R10*4), Y0
+	MOVQ       (CX), DI
+	VMASKMOVPS (DI)(SI*4), Y0, Y0
+	VMOVUPS    (R9)(R10*4), Y1
+	MOVQ       8(CX), DI
+	VMASKMOVPS (DI)(SI*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       16(CX), R9
-	VMASKMOVPS (R9)(SI*4), Y1, Y1
+	VMOVUPS    (R9)(R10*4), Y1
+	MOVQ       16(CX), DI
+	VMASKMOVPS (DI)(SI*4), Y1, Y1
 	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       24(CX), R9
-	VMASKMOVPS (R9)(SI*4), Y1, Y1
-	VMOVUPS    (DI)(R10*4), Y2
-	MOVQ       32(CX), R9
-	VMASKMOVPS (R9)(SI*4), Y2, Y2
+	VMOVUPS    (R9)(R10*4), Y1
+	MOVQ       24(CX), DI
+	VMASKMOVPS (DI)(SI*4), Y1, Y1
+	VMOVUPS    (R9)(R10*4), Y2
+	MOVQ       32(CX), DI
+	VMASKMOVPS (DI)(SI*4), Y2, Y2
 	VADDPS     Y2, Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       40(CX), R9
-	VMASKMOVPS Y0, Y1, (R9)(SI*4)
-	VMOVUPS    (DI)(R10*4), Y1
+	VMOVUPS    (R9)(R10*4), Y1
+	MOVQ       40(CX), DI
+	VMASKMOVPS Y0, Y1, (DI)(SI*4)
+	VMOVUPS    (R9)(R10*4), Y1
 	MOVQ       16(CX), DI
 	VMASKMOVPS Y0, Y1, (DI)(SI*4)
 
@@ -197,7 +185,7 @@ nextstep:
 	JMP  step
 
 packed:
-	MOVQ packs_base+88(FP), SI
+	MOVQ packs_base+80(FP), SI
 	CMPQ R8, $0x01
 	JNE  group
 	ADDQ $+368, SI
@@ -317,635 +305,9 @@ DATA mask<>+120(SB)/4, $0x00000000
 DATA mask<>+124(SB)/4, $0x00000000
 GLOBL mask<>(SB), RODATA|NOPTR, $128
 
-// func linearForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
+// func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, MMX+
-TEXT ·linearForwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-
-step:
-	MOVQ rows+56(FP), R8
-
-row:
-	MOVQ  packs_base+88(FP), SI
-	TESTQ SI, SI
-	JNZ   packed
-	MOVQ  n+48(FP), R9
-	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
-
-loop:
-	MOVQ       56(AX), DI
-	IMULQ      SI, DI
-	ADDQ       48(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       (CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       64(AX), R10
-	LEAQ       (DI)(R10*4), DI
-	PREFETCHT0 (DI)
-	MOVQ       216(AX), DI
-	IMULQ      SI, DI
-	ADDQ       208(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       16(CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       (CX), DI
-	VMOVUPS    (DI)(SI*4), Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    (DI)(SI*4), Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       40(CX), DI
-	TESTQ      BX, BX
-	JNZ        around0
-	VMOVUPS    Y0, (DI)(SI*4)
-	JMP        stored0
-
-around0:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored0:
-	MOVQ    16(CX), DI
-	VMOVUPS (DI)(SI*4), Y1
-	VMULPS  Y1, Y0, Y0
-	MOVQ    24(CX), DI
-	VMOVUPS (DI)(SI*4), Y1
-	MOVQ    32(CX), DI
-	VMOVUPS (DI)(SI*4), Y2
-	VADDPS  Y2, Y1, Y1
-	VADDPS  Y1, Y0, Y0
-	MOVQ    48(CX), DI
-	TESTQ   BX, BX
-	JNZ     around1
-	VMOVUPS Y0, (DI)(SI*4)
-	JMP     stored1
-
-around1:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored1:
-	MOVQ    16(CX), DI
-	VMOVUPS Y0, (DI)(SI*4)
-	MOVQ    way+80(FP), DI
-	IMUL3Q  $0x08, DI, DI
-	ADDQ    DI, SI
-	SUBQ    $0x08, R9
-	JGE     loop
-
-tail:
-	ADDQ       $0x08, R9
-	JZ         next
-	MOVQ       n+48(FP), SI
-	SUBQ       R9, SI
-	LEAQ       mask<>+0(SB), DI
-	MOVQ       $0x00000010, R10
-	SUBQ       R9, R10
-	VMOVUPS    (DI)(R10*4), Y0
-	MOVQ       (CX), R9
-	VMASKMOVPS (R9)(SI*4), Y0, Y0
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       8(CX), R9
-	VMASKMOVPS (R9)(SI*4), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       40(CX), R9
-	VMASKMOVPS Y0, Y1, (R9)(SI*4)
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       16(CX), R9
-	VMASKMOVPS (R9)(SI*4), Y1, Y1
-	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       24(CX), R9
-	VMASKMOVPS (R9)(SI*4), Y1, Y1
-	VMOVUPS    (DI)(R10*4), Y2
-	MOVQ       32(CX), R9
-	VMASKMOVPS (R9)(SI*4), Y2, Y2
-	VADDPS     Y2, Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       48(CX), R9
-	VMASKMOVPS Y0, Y1, (R9)(SI*4)
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       16(CX), DI
-	VMASKMOVPS Y0, Y1, (DI)(SI*4)
-
-next:
-	DECQ R8
-	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), SI
-	CMPQ R8, $0x01
-	JNE  group
-	ADDQ $+368, SI
-
-group:
-	XORQ       DI, DI
-	MOVQ       56(AX), R9
-	IMULQ      DI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       64(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       216(AX), R9
-	IMULQ      DI, R9
-	ADDQ       208(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       16(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       72(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece0done
-
-piece0:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VORPS      Y1, Y0, Y0
-	DECQ       R10
-	JNZ        piece0
-
-piece0done:
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       40(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       472(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	DECQ       R10
-	JZ         piece1done
-
-piece1:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	DECQ       R10
-	JNZ        piece1
-
-piece1done:
-	MOVQ       16(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VMULPS     Y1, Y0, Y0
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       312(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece2done
-
-piece2:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece2
-
-piece2done:
-	MOVQ       32(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VADDPS     Y2, Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       48(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	MOVQ       16(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	JMP        next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func linearBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, MMX+
-TEXT ·linearBackwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-
-step:
-	MOVQ rows+56(FP), R8
-
-row:
-	MOVQ  packs_base+88(FP), SI
-	TESTQ SI, SI
-	JNZ   packed
-	MOVQ  n+48(FP), R9
-	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
-
-loop:
-	MOVQ       56(AX), DI
-	IMULQ      SI, DI
-	ADDQ       48(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       (CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       216(AX), DI
-	IMULQ      SI, DI
-	ADDQ       208(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       16(CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       296(AX), DI
-	IMULQ      SI, DI
-	ADDQ       288(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       24(CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       (CX), DI
-	VMOVUPS    (DI)(SI*4), Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    (DI)(SI*4), Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       32(CX), DI
-	TESTQ      BX, BX
-	JNZ        around0
-	VMOVUPS    Y0, (DI)(SI*4)
-	JMP        stored0
-
-around0:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored0:
-	MOVQ    16(CX), DI
-	VMOVUPS (DI)(SI*4), Y1
-	VMULPS  Y1, Y0, Y1
-	MOVQ    40(CX), DI
-	TESTQ   BX, BX
-	JNZ     around1
-	VMOVUPS Y1, (DI)(SI*4)
-	JMP     stored1
-
-around1:
-	VMOVNTPS Y1, (DI)(SI*4)
-
-stored1:
-	MOVQ    24(CX), DI
-	VMOVUPS (DI)(SI*4), Y1
-	VMULPS  Y1, Y0, Y0
-	MOVQ    8(CX), DI
-	VMOVUPS Y0, (DI)(SI*4)
-	MOVQ    way+80(FP), DI
-	IMUL3Q  $0x08, DI, DI
-	ADDQ    DI, SI
-	SUBQ    $0x08, R9
-	JGE     loop
-
-tail:
-	ADDQ       $0x08, R9
-	JZ         next
-	MOVQ       n+48(FP), SI
-	SUBQ       R9, SI
-	LEAQ       mask<>+0(SB), DI
-	MOVQ       $0x00000010, R10
-	SUBQ       R9, R10
-	VMOVUPS    (DI)(R10*4), Y0
-	MOVQ       (CX), R9
-	VMASKMOVPS (R9)(SI*4), Y0, Y0
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       8(CX), R9
-	VMASKMOVPS (R9)(SI*4), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       32(CX), R9
-	VMASKMOVPS Y0, Y1, (R9)(SI*4)
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       16(CX), R9
-	VMASKMOVPS (R9)(SI*4), Y1, Y1
-	VMULPS     Y1, Y0, Y1
-	VMOVUPS    (DI)(R10*4), Y2
-	MOVQ       40(CX), R9
-	VMASKMOVPS Y1, Y2, (R9)(SI*4)
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       24(CX), R9
-	VMASKMOVPS (R9)(SI*4), Y1, Y1
-	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (DI)(R10*4), Y1
-	MOVQ       8(CX), DI
-	VMASKMOVPS Y0, Y1, (DI)(SI*4)
-
-next:
-	DECQ R8
-	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), SI
-	CMPQ R8, $0x01
-	JNE  group
-	ADDQ $+368, SI
-
-group:
-	XORQ       DI, DI
-	MOVQ       56(AX), R9
-	IMULQ      DI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       216(AX), R9
-	IMULQ      DI, R9
-	ADDQ       208(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       16(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       296(AX), R9
-	IMULQ      DI, R9
-	ADDQ       288(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       24(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	VMOVUPS    76(SI), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       32(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       392(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	DECQ       R10
-	JZ         piece0done
-
-piece0:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	DECQ       R10
-	JNZ        piece0
-
-piece0done:
-	MOVQ       16(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VMULPS     Y1, Y0, Y1
-	MOVQ       40(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       472(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
-	DECQ       R10
-	JZ         piece1done
-
-piece1:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
-	DECQ       R10
-	JNZ        piece1
-
-piece1done:
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       312(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece2done
-
-piece2:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece2
-
-piece2done:
-	VMULPS     Y1, Y0, Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	JMP        next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, MMX+
-TEXT ·linearComposeLoopAVX2(SB), NOSPLIT, $0-112
+TEXT ·linearComposeLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -979,100 +341,88 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ  packs_base+88(FP), BX
+	MOVQ  packs_base+80(FP), BX
 	TESTQ BX, BX
 	JNZ   packed
-	MOVQ  n+48(FP), R8
+	MOVQ  n+48(FP), SI
 	XORQ  BX, BX
-	MOVQ  way+80(FP), SI
-	TESTQ SI, SI
-	JGE   up
-	MOVQ  R8, BX
-	ANDQ  $-8, BX
-	SUBQ  $0x08, BX
-
-up:
-	SUBQ $0x08, R8
-	JLT  tail
+	SUBQ  $0x08, SI
+	JLT   tail
 
 loop:
-	MOVQ       56(AX), SI
-	IMULQ      BX, SI
-	ADDQ       48(AX), SI
-	SHLQ       $0x02, SI
-	ADDQ       (CX), SI
-	PREFETCHT0 (SI)
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       64(AX), R9
-	LEAQ       (SI)(R9*4), SI
-	PREFETCHT0 (SI)
-	MOVQ       216(AX), SI
-	IMULQ      BX, SI
-	ADDQ       208(AX), SI
-	SHLQ       $0x02, SI
-	ADDQ       16(CX), SI
-	PREFETCHT0 (SI)
-	MOVQ       (CX), SI
-	VMOVUPS    (SI)(BX*4), Y0
-	MOVQ       8(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      BX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(BX*4), Y0
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(BX*4), Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(BX*4), Y1
 	VMULPS     Y1, Y0, Y1
-	MOVQ       24(CX), SI
-	VMOVUPS    (SI)(BX*4), Y2
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(BX*4), Y2
 	VMULPS     Y0, Y2, Y0
-	MOVQ       32(CX), SI
-	VMOVUPS    (SI)(BX*4), Y2
-	MOVQ       40(CX), SI
-	VMOVUPS    (SI)(BX*4), Y3
+	MOVQ       32(CX), R8
+	VMOVUPS    (R8)(BX*4), Y2
+	MOVQ       40(CX), R8
+	VMOVUPS    (R8)(BX*4), Y3
 	VADDPS     Y3, Y2, Y2
 	VADDPS     Y2, Y1, Y1
-	MOVQ       16(CX), SI
-	VMOVUPS    Y1, (SI)(BX*4)
-	MOVQ       24(CX), SI
-	VMOVUPS    Y0, (SI)(BX*4)
-	MOVQ       way+80(FP), SI
-	IMUL3Q     $0x08, SI, SI
-	ADDQ       SI, BX
-	SUBQ       $0x08, R8
+	MOVQ       16(CX), R8
+	VMOVUPS    Y1, (R8)(BX*4)
+	MOVQ       24(CX), R8
+	VMOVUPS    Y0, (R8)(BX*4)
+	ADDQ       $0x08, BX
+	SUBQ       $0x08, SI
 	JGE        loop
 
 tail:
-	ADDQ       $0x08, R8
+	ADDQ       $0x08, SI
 	JZ         next
-	MOVQ       n+48(FP), BX
-	SUBQ       R8, BX
-	LEAQ       mask<>+0(SB), SI
+	LEAQ       mask<>+0(SB), R8
 	MOVQ       $0x00000010, R9
-	SUBQ       R8, R9
-	VMOVUPS    (SI)(R9*4), Y0
-	MOVQ       (CX), R8
-	VMASKMOVPS (R8)(BX*4), Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       8(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
+	SUBQ       SI, R9
+	VMOVUPS    (R8)(R9*4), Y0
+	MOVQ       (CX), SI
+	VMASKMOVPS (SI)(BX*4), Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       8(CX), SI
+	VMASKMOVPS (SI)(BX*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       16(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       16(CX), SI
+	VMASKMOVPS (SI)(BX*4), Y1, Y1
 	VMULPS     Y1, Y0, Y1
-	VMOVUPS    (SI)(R9*4), Y2
-	MOVQ       24(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y2, Y2
+	VMOVUPS    (R8)(R9*4), Y2
+	MOVQ       24(CX), SI
+	VMASKMOVPS (SI)(BX*4), Y2, Y2
 	VMULPS     Y0, Y2, Y0
-	VMOVUPS    (SI)(R9*4), Y2
-	MOVQ       32(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y2, Y2
-	VMOVUPS    (SI)(R9*4), Y3
-	MOVQ       40(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y3, Y3
+	VMOVUPS    (R8)(R9*4), Y2
+	MOVQ       32(CX), SI
+	VMASKMOVPS (SI)(BX*4), Y2, Y2
+	VMOVUPS    (R8)(R9*4), Y3
+	MOVQ       40(CX), SI
+	VMASKMOVPS (SI)(BX*4), Y3, Y3
 	VADDPS     Y3, Y2, Y2
 	VADDPS     Y2, Y1, Y1
-	VMOVUPS    (SI)(R9*4), Y2
-	MOVQ       16(CX), R8
-	VMASKMOVPS Y1, Y2, (R8)(BX*4)
-	VMOVUPS    (SI)(R9*4), Y1
+	VMOVUPS    (R8)(R9*4), Y2
+	MOVQ       16(CX), SI
+	VMASKMOVPS Y1, Y2, (SI)(BX*4)
+	VMOVUPS    (R8)(R9*4), Y1
 	MOVQ       24(CX), SI
 	VMASKMOVPS Y0, Y1, (SI)(BX*4)
 
@@ -1135,7 +485,7 @@ nextstep:
 	JMP  step
 
 packed:
-	MOVQ packs_base+88(FP), BX
+	MOVQ packs_base+80(FP), BX
 	CMPQ DI, $0x01
 	JNE  group
 	ADDQ $+368, BX
@@ -1225,247 +575,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func linearComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, MMX+
-TEXT ·linearComposeBackwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-
-step:
-	MOVQ rows+56(FP), DI
-
-row:
-	MOVQ  packs_base+88(FP), BX
-	TESTQ BX, BX
-	JNZ   packed
-	MOVQ  n+48(FP), R8
-	XORQ  BX, BX
-	MOVQ  way+80(FP), SI
-	TESTQ SI, SI
-	JGE   up
-	MOVQ  R8, BX
-	ANDQ  $-8, BX
-	SUBQ  $0x08, BX
-
-up:
-	SUBQ $0x08, R8
-	JLT  tail
-
-loop:
-	MOVQ       56(AX), SI
-	IMULQ      BX, SI
-	ADDQ       48(AX), SI
-	SHLQ       $0x02, SI
-	ADDQ       (CX), SI
-	PREFETCHT0 (SI)
-	MOVQ       216(AX), SI
-	IMULQ      BX, SI
-	ADDQ       208(AX), SI
-	SHLQ       $0x02, SI
-	ADDQ       16(CX), SI
-	PREFETCHT0 (SI)
-	MOVQ       (CX), SI
-	VMOVUPS    (SI)(BX*4), Y0
-	MOVQ       8(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	VMULPS     Y1, Y0, Y0
-	MOVQ       24(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	MOVQ       16(CX), SI
-	VMOVUPS    (SI)(BX*4), Y2
-	VMULPS     Y2, Y1, Y1
-	MOVQ       8(CX), SI
-	VMOVUPS    Y0, (SI)(BX*4)
-	MOVQ       24(CX), SI
-	VMOVUPS    Y1, (SI)(BX*4)
-	MOVQ       way+80(FP), SI
-	IMUL3Q     $0x08, SI, SI
-	ADDQ       SI, BX
-	SUBQ       $0x08, R8
-	JGE        loop
-
-tail:
-	ADDQ       $0x08, R8
-	JZ         next
-	MOVQ       n+48(FP), BX
-	SUBQ       R8, BX
-	LEAQ       mask<>+0(SB), SI
-	MOVQ       $0x00000010, R9
-	SUBQ       R8, R9
-	VMOVUPS    (SI)(R9*4), Y0
-	MOVQ       (CX), R8
-	VMASKMOVPS (R8)(BX*4), Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       8(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       16(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       24(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VMOVUPS    (SI)(R9*4), Y2
-	MOVQ       16(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y2, Y2
-	VMULPS     Y2, Y1, Y1
-	VMOVUPS    (SI)(R9*4), Y2
-	MOVQ       8(CX), R8
-	VMASKMOVPS Y0, Y2, (R8)(BX*4)
-	VMOVUPS    (SI)(R9*4), Y0
-	MOVQ       24(CX), SI
-	VMASKMOVPS Y1, Y0, (SI)(BX*4)
-
-next:
-	DECQ DI
-	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), BX
-	CMPQ DI, $0x01
-	JNE  group
-	ADDQ $+368, BX
-
-group:
-	XORQ       SI, SI
-	MOVQ       56(AX), R8
-	IMULQ      SI, R8
-	ADDQ       48(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       (CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       216(AX), R8
-	IMULQ      SI, R8
-	ADDQ       208(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       16(CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       (CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
-	MOVQ       8(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
-	MOVQ       232(AX), R10
-	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	DECQ       R9
-	JZ         piece0done
-
-piece0:
-	ADDQ       R10, SI
-	ADDQ       $0x20, R8
-	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R9
-	JNZ        piece0
-
-piece0done:
-	VMULPS     Y1, Y0, Y0
-	MOVQ       24(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	MOVQ       16(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
-	MOVQ       232(AX), R10
-	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
-	DECQ       R9
-	JZ         piece1done
-
-piece1:
-	ADDQ       R10, SI
-	ADDQ       $0x20, R8
-	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R9
-	JNZ        piece1
-
-piece1done:
-	VMULPS     Y2, Y1, Y1
-	MOVQ       8(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS Y0, Y2, (SI)
-	MOVQ       24(CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS Y1, Y0, (SI)
-	JMP        next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func gilrInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
+// func gilrInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gilrInferenceLoopAVX2(SB), NOSPLIT, $0-112
+TEXT ·gilrInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -1499,42 +611,34 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ  packs_base+88(FP), SI
+	MOVQ  packs_base+80(FP), SI
 	TESTQ SI, SI
 	JNZ   packed
-	MOVQ  n+48(FP), R9
+	MOVQ  n+48(FP), DI
 	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
+	SUBQ  $0x08, DI
+	JLT   tail
 
 loop:
-	MOVQ         56(AX), DI
-	IMULQ        SI, DI
-	ADDQ         48(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         (CX), DI
-	PREFETCHT0   (DI)
+	MOVQ         56(AX), R9
+	IMULQ        SI, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         64(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         376(AX), DI
-	IMULQ        SI, DI
-	ADDQ         368(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         32(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         (CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         376(AX), R9
+	IMULQ        SI, R9
+	ADDQ         368(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         32(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(SI*4), Y0
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -1564,10 +668,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -1593,45 +697,41 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         32(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         40(CX), DI
+	MOVQ         40(CX), R9
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Y0, (DI)(SI*4)
+	VMOVUPS      Y0, (R9)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (DI)(SI*4)
+	VMOVNTPS Y0, (R9)(SI*4)
 
 stored0:
-	MOVQ    32(CX), DI
-	VMOVUPS Y0, (DI)(SI*4)
-	MOVQ    way+80(FP), DI
-	IMUL3Q  $0x08, DI, DI
-	ADDQ    DI, SI
-	SUBQ    $0x08, R9
+	MOVQ    32(CX), R9
+	VMOVUPS Y0, (R9)(SI*4)
+	ADDQ    $0x08, SI
+	SUBQ    $0x08, DI
 	JGE     loop
 
 tail:
-	ADDQ         $0x08, R9
+	ADDQ         $0x08, DI
 	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
+	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	SUBQ         DI, R10
+	VMOVUPS      (R9)(R10*4), Y0
+	MOVQ         (CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         8(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -1661,12 +761,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         16(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         24(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -1692,18 +792,18 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         32(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         40(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         40(CX), DI
+	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	VMOVUPS      (R9)(R10*4), Y1
 	MOVQ         32(CX), DI
 	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 
@@ -1766,7 +866,7 @@ nextstep:
 	JMP  step
 
 packed:
-	MOVQ packs_base+88(FP), SI
+	MOVQ packs_base+80(FP), SI
 	CMPQ R8, $0x01
 	JNE  group
 	ADDQ $+368, SI
@@ -2157,996 +1257,9 @@ DATA c7fffffff<>+24(SB)/4, $0x7fffffff
 DATA c7fffffff<>+28(SB)/4, $0x7fffffff
 GLOBL c7fffffff<>(SB), RODATA|NOPTR, $32
 
-// func gilrForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
+// func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gilrForwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-
-step:
-	MOVQ rows+56(FP), R8
-
-row:
-	MOVQ  packs_base+88(FP), SI
-	TESTQ SI, SI
-	JNZ   packed
-	MOVQ  n+48(FP), R9
-	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
-
-loop:
-	MOVQ         56(AX), DI
-	IMULQ        SI, DI
-	ADDQ         48(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         (CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         64(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         376(AX), DI
-	IMULQ        SI, DI
-	ADDQ         368(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         32(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         (CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b400000<>+0(SB), Y1
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b400000<>+0(SB), Y1, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VPSUBD       c4b400000<>+0(SB), Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VBLENDVPS    Y0, Y3, Y2, Y0
-	VDIVPS       Y1, Y0, Y0
-	MOVQ         40(CX), DI
-	TESTQ        BX, BX
-	JNZ          around0
-	VMOVUPS      Y0, (DI)(SI*4)
-	JMP          stored0
-
-around0:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored0:
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc1a00000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b40007f<>+0(SB), Y2
-	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
-	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3d35f5ff<>+0(SB), Y4
-	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VMOVUPS      cbf000000<>+0(SB), Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VFMADD231PS  Y4, Y2, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VDIVPS       Y2, Y3, Y2
-	VANDPS       c7fffffff<>+0(SB), Y2, Y2
-	VANDPS       c80000000<>+0(SB), Y1, Y1
-	VORPS        Y2, Y1, Y1
-	MOVQ         48(CX), DI
-	TESTQ        BX, BX
-	JNZ          around1
-	VMOVUPS      Y1, (DI)(SI*4)
-	JMP          stored1
-
-around1:
-	VMOVNTPS Y1, (DI)(SI*4)
-
-stored1:
-	MOVQ    32(CX), DI
-	VMOVUPS (DI)(SI*4), Y2
-	VMULPS  Y2, Y0, Y2
-	VMOVUPS c3f800000<>+0(SB), Y3
-	VSUBPS  Y0, Y3, Y3
-	VMULPS  Y1, Y3, Y0
-	VADDPS  Y0, Y2, Y0
-	MOVQ    56(CX), DI
-	TESTQ   BX, BX
-	JNZ     around2
-	VMOVUPS Y0, (DI)(SI*4)
-	JMP     stored2
-
-around2:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored2:
-	MOVQ    32(CX), DI
-	VMOVUPS Y0, (DI)(SI*4)
-	MOVQ    way+80(FP), DI
-	IMUL3Q  $0x08, DI, DI
-	ADDQ    DI, SI
-	SUBQ    $0x08, R9
-	JGE     loop
-
-tail:
-	ADDQ         $0x08, R9
-	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
-	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b400000<>+0(SB), Y1
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b400000<>+0(SB), Y1, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VPSUBD       c4b400000<>+0(SB), Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VBLENDVPS    Y0, Y3, Y2, Y0
-	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         40(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc1a00000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b40007f<>+0(SB), Y2
-	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
-	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3d35f5ff<>+0(SB), Y4
-	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VMOVUPS      cbf000000<>+0(SB), Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VFMADD231PS  Y4, Y2, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VDIVPS       Y2, Y3, Y2
-	VANDPS       c7fffffff<>+0(SB), Y2, Y2
-	VANDPS       c80000000<>+0(SB), Y1, Y1
-	VORPS        Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         48(CX), R9
-	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMULPS       Y2, Y0, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VSUBPS       Y0, Y3, Y3
-	VMULPS       Y1, Y3, Y0
-	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         56(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         32(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-
-next:
-	DECQ R8
-	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), SI
-	CMPQ R8, $0x01
-	JNE  group
-	ADDQ $+368, SI
-
-group:
-	XORQ       DI, DI
-	MOVQ       56(AX), R9
-	IMULQ      DI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       64(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       376(AX), R9
-	IMULQ      DI, R9
-	ADDQ       368(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       32(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       72(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece0done
-
-piece0:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VORPS      Y1, Y0, Y0
-	DECQ       R10
-	JNZ        piece0
-
-piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b400000<>+0(SB), Y1
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b400000<>+0(SB), Y1, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VPSUBD       c4b400000<>+0(SB), Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VBLENDVPS    Y0, Y3, Y2, Y0
-	VDIVPS       Y1, Y0, Y0
-	MOVQ         40(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         472(AX), R11
-	VMOVUPS      (R9), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	DECQ         R10
-	JZ           piece1done
-
-piece1:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	DECQ       R10
-	JNZ        piece1
-
-piece1done:
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       232(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece2done
-
-piece2:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece2
-
-piece2done:
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc1a00000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b40007f<>+0(SB), Y2
-	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
-	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3d35f5ff<>+0(SB), Y4
-	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VMOVUPS      cbf000000<>+0(SB), Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VFMADD231PS  Y4, Y2, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VDIVPS       Y2, Y3, Y2
-	VANDPS       c7fffffff<>+0(SB), Y2, Y2
-	VANDPS       c80000000<>+0(SB), Y1, Y1
-	VORPS        Y2, Y1, Y1
-	MOVQ         48(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         552(AX), R11
-	VMOVUPS      (R9), Y2
-	VMASKMOVPS   Y1, Y2, (DI)
-	DECQ         R10
-	JZ           piece3done
-
-piece3:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
-	DECQ       R10
-	JNZ        piece3
-
-piece3done:
-	MOVQ       32(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VMULPS     Y2, Y0, Y2
-	VMOVUPS    c3f800000<>+0(SB), Y3
-	VSUBPS     Y0, Y3, Y3
-	VMULPS     Y1, Y3, Y0
-	VADDPS     Y0, Y2, Y0
-	MOVQ       56(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	MOVQ       32(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	JMP        next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func gilrBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, FMA3, MMX+
-TEXT ·gilrBackwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-
-step:
-	MOVQ rows+56(FP), R8
-
-row:
-	MOVQ  packs_base+88(FP), SI
-	TESTQ SI, SI
-	JNZ   packed
-	MOVQ  n+48(FP), R9
-	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
-
-loop:
-	MOVQ         56(AX), DI
-	IMULQ        SI, DI
-	ADDQ         48(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         (CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         296(AX), DI
-	IMULQ        SI, DI
-	ADDQ         288(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         24(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         304(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         376(AX), DI
-	IMULQ        SI, DI
-	ADDQ         368(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         32(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         (CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	VMULPS       Y1, Y0, Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VSUBPS       Y2, Y3, Y3
-	VMULPS       Y3, Y0, Y2
-	VXORPS       c80000000<>+0(SB), Y1, Y1
-	MOVQ         32(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	VMULPS       Y3, Y0, Y3
-	VADDPS       Y3, Y1, Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	VMULPS       Y3, Y0, Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      Y0, (DI)(SI*4)
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VFNMADD231PS Y0, Y0, Y3
-	VMULPS       Y2, Y3, Y3
-	MOVQ         40(CX), DI
-	TESTQ        BX, BX
-	JNZ          around0
-	VMOVUPS      Y3, (DI)(SI*4)
-	JMP          stored0
-
-around0:
-	VMOVNTPS Y3, (DI)(SI*4)
-
-stored0:
-	MOVQ    24(CX), DI
-	VMOVUPS (DI)(SI*4), Y0
-	VMOVUPS c3f800000<>+0(SB), Y2
-	VSUBPS  Y0, Y2, Y2
-	VMULPS  Y0, Y1, Y0
-	VMULPS  Y0, Y2, Y2
-	MOVQ    48(CX), DI
-	TESTQ   BX, BX
-	JNZ     around1
-	VMOVUPS Y2, (DI)(SI*4)
-	JMP     stored1
-
-around1:
-	VMOVNTPS Y2, (DI)(SI*4)
-
-stored1:
-	MOVQ   way+80(FP), DI
-	IMUL3Q $0x08, DI, DI
-	ADDQ   DI, SI
-	SUBQ   $0x08, R9
-	JGE    loop
-
-tail:
-	ADDQ         $0x08, R9
-	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
-	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VSUBPS       Y2, Y3, Y3
-	VMULPS       Y3, Y0, Y2
-	VXORPS       c80000000<>+0(SB), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VMULPS       Y3, Y0, Y3
-	VADDPS       Y3, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VMULPS       Y3, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         8(CX), R9
-	VMASKMOVPS   Y0, Y3, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VFNMADD231PS Y0, Y0, Y3
-	VMULPS       Y2, Y3, Y3
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         40(CX), R9
-	VMASKMOVPS   Y3, Y0, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VSUBPS       Y0, Y2, Y2
-	VMULPS       Y0, Y1, Y0
-	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         48(CX), DI
-	VMASKMOVPS   Y2, Y0, (DI)(SI*4)
-
-next:
-	DECQ R8
-	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), SI
-	CMPQ R8, $0x01
-	JNE  group
-	ADDQ $+368, SI
-
-group:
-	XORQ       DI, DI
-	MOVQ       56(AX), R9
-	IMULQ      DI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       296(AX), R9
-	IMULQ      DI, R9
-	ADDQ       288(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       24(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       304(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       376(AX), R9
-	IMULQ      DI, R9
-	ADDQ       368(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       32(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	VMOVUPS    76(SI), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       232(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece0done
-
-piece0:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece0
-
-piece0done:
-	VMULPS     Y1, Y0, Y1
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       312(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece1done
-
-piece1:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece1
-
-piece1done:
-	VMOVUPS    c3f800000<>+0(SB), Y3
-	VSUBPS     Y2, Y3, Y3
-	VMULPS     Y3, Y0, Y2
-	VXORPS     c80000000<>+0(SB), Y1, Y1
-	MOVQ       32(CX), DI
-	VMOVUPS    76(SI), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VMULPS     Y3, Y0, Y3
-	VADDPS     Y3, Y1, Y1
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       312(AX), R11
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	DECQ       R10
-	JZ         piece2done
-
-piece2:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS (DI), Y4, Y4
-	VORPS      Y4, Y3, Y3
-	DECQ       R10
-	JNZ        piece2
-
-piece2done:
-	VMULPS     Y3, Y0, Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y3
-	VMASKMOVPS Y0, Y3, (DI)
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       232(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece3done
-
-piece3:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y0, Y0
-	DECQ       R10
-	JNZ        piece3
-
-piece3done:
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VFNMADD231PS Y0, Y0, Y3
-	VMULPS       Y2, Y3, Y3
-	MOVQ         40(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         472(AX), R11
-	VMOVUPS      (R9), Y0
-	VMASKMOVPS   Y3, Y0, (DI)
-	DECQ         R10
-	JZ           piece4done
-
-piece4:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y3, Y0, (DI)
-	DECQ       R10
-	JNZ        piece4
-
-piece4done:
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       312(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece5done
-
-piece5:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y0, Y0
-	DECQ       R10
-	JNZ        piece5
-
-piece5done:
-	VMOVUPS    c3f800000<>+0(SB), Y2
-	VSUBPS     Y0, Y2, Y2
-	VMULPS     Y0, Y1, Y0
-	VMULPS     Y0, Y2, Y2
-	MOVQ       48(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), SI
-	MOVQ       552(AX), R10
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y2, Y0, (DI)
-	DECQ       SI
-	JZ         piece6done
-
-piece6:
-	ADDQ       R10, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y2, Y0, (DI)
-	DECQ       SI
-	JNZ        piece6
-
-piece6done:
-	JMP next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·gilrComposeLoopAVX2(SB), NOSPLIT, $0-112
+TEXT ·gilrComposeLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -3180,42 +1293,34 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ  packs_base+88(FP), BX
+	MOVQ  packs_base+80(FP), BX
 	TESTQ BX, BX
 	JNZ   packed
-	MOVQ  n+48(FP), R8
+	MOVQ  n+48(FP), SI
 	XORQ  BX, BX
-	MOVQ  way+80(FP), SI
-	TESTQ SI, SI
-	JGE   up
-	MOVQ  R8, BX
-	ANDQ  $-8, BX
-	SUBQ  $0x08, BX
-
-up:
-	SUBQ $0x08, R8
-	JLT  tail
+	SUBQ  $0x08, SI
+	JLT   tail
 
 loop:
-	MOVQ         56(AX), SI
-	IMULQ        BX, SI
-	ADDQ         48(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         (CX), SI
-	PREFETCHT0   (SI)
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         64(AX), R9
-	LEAQ         (SI)(R9*4), SI
-	PREFETCHT0   (SI)
-	MOVQ         376(AX), SI
-	IMULQ        BX, SI
-	ADDQ         368(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         32(CX), SI
-	PREFETCHT0   (SI)
-	MOVQ         (CX), SI
-	VMOVUPS      (SI)(BX*4), Y0
-	MOVQ         8(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         376(AX), R8
+	IMULQ        BX, R8
+	ADDQ         368(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(BX*4), Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(BX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -3245,10 +1350,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	MOVQ         24(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(BX*4), Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -3274,40 +1379,36 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         32(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
 	VMULPS       Y2, Y0, Y2
-	MOVQ         40(CX), SI
-	VMOVUPS      (SI)(BX*4), Y3
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(BX*4), Y3
 	VMULPS       Y0, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y0, Y4, Y4
 	VMULPS       Y1, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         32(CX), SI
-	VMOVUPS      Y0, (SI)(BX*4)
-	MOVQ         40(CX), SI
-	VMOVUPS      Y3, (SI)(BX*4)
-	MOVQ         way+80(FP), SI
-	IMUL3Q       $0x08, SI, SI
-	ADDQ         SI, BX
-	SUBQ         $0x08, R8
+	MOVQ         32(CX), R8
+	VMOVUPS      Y0, (R8)(BX*4)
+	MOVQ         40(CX), R8
+	VMOVUPS      Y3, (R8)(BX*4)
+	ADDQ         $0x08, BX
+	SUBQ         $0x08, SI
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, R8
+	ADDQ         $0x08, SI
 	JZ           next
-	MOVQ         n+48(FP), BX
-	SUBQ         R8, BX
-	LEAQ         mask<>+0(SB), SI
+	LEAQ         mask<>+0(SB), R8
 	MOVQ         $0x00000010, R9
-	SUBQ         R8, R9
-	VMOVUPS      (SI)(R9*4), Y0
-	MOVQ         (CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         8(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	SUBQ         SI, R9
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         (CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         8(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -3337,12 +1438,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         16(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         24(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         24(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -3368,22 +1469,22 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         32(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         32(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (SI)(R9*4), Y3
-	MOVQ         40(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         40(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y3, Y3
 	VMULPS       Y0, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y0, Y4, Y4
 	VMULPS       Y1, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         32(CX), R8
-	VMASKMOVPS   Y0, Y1, (R8)(BX*4)
-	VMOVUPS      (SI)(R9*4), Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         32(CX), SI
+	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
+	VMOVUPS      (R8)(R9*4), Y0
 	MOVQ         40(CX), SI
 	VMASKMOVPS   Y3, Y0, (SI)(BX*4)
 
@@ -3446,7 +1547,7 @@ nextstep:
 	JMP  step
 
 packed:
-	MOVQ packs_base+88(FP), BX
+	MOVQ packs_base+80(FP), BX
 	CMPQ DI, $0x01
 	JNE  group
 	ADDQ $+368, BX
@@ -3591,9 +1692,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
+// func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruInferenceLoopAVX2(SB), NOSPLIT, $0-112
+TEXT ·sruInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -3647,51 +1748,43 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ  packs_base+88(FP), SI
+	MOVQ  packs_base+80(FP), SI
 	TESTQ SI, SI
 	JNZ   packed
-	MOVQ  n+48(FP), R9
+	MOVQ  n+48(FP), DI
 	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
+	SUBQ  $0x08, DI
+	JLT   tail
 
 loop:
-	MOVQ         56(AX), DI
-	IMULQ        SI, DI
-	ADDQ         48(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         (CX), DI
-	PREFETCHT0   (DI)
+	MOVQ         56(AX), R9
+	IMULQ        SI, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         64(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         696(AX), DI
-	IMULQ        SI, DI
-	ADDQ         688(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         64(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         (CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         696(AX), R9
+	IMULQ        SI, R9
+	ADDQ         688(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         64(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(SI*4), Y0
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -3721,10 +1814,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	MOVQ         40(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         40(CX), R9
+	VMOVUPS      (R9)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -3754,30 +1847,30 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	MOVQ         48(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	MOVQ         56(CX), DI
-	VMOVUPS      (DI)(SI*4), Y4
+	MOVQ         48(CX), R9
+	VMOVUPS      (R9)(SI*4), Y3
+	MOVQ         56(CX), R9
+	VMOVUPS      (R9)(SI*4), Y4
 	VADDPS       Y4, Y3, Y3
-	MOVQ         64(CX), DI
-	VMOVUPS      (DI)(SI*4), Y4
+	MOVQ         64(CX), R9
+	VMOVUPS      (R9)(SI*4), Y4
 	VMULPS       Y4, Y1, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y1, Y5, Y5
 	VMULPS       Y0, Y5, Y0
 	VADDPS       Y0, Y4, Y0
-	MOVQ         72(CX), DI
+	MOVQ         72(CX), R9
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Y0, (DI)(SI*4)
+	VMOVUPS      Y0, (R9)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (DI)(SI*4)
+	VMOVNTPS Y0, (R9)(SI*4)
 
 stored0:
-	MOVQ         64(CX), DI
-	VMOVUPS      Y0, (DI)(SI*4)
+	MOVQ         64(CX), R9
+	VMOVUPS      Y0, (R9)(SI*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y1, Y4, Y4
@@ -3807,43 +1900,39 @@ stored0:
 	VSUBPS       Y2, Y1, Y1
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         80(CX), DI
+	MOVQ         80(CX), R9
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Y0, (DI)(SI*4)
+	VMOVUPS      Y0, (R9)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Y0, (DI)(SI*4)
+	VMOVNTPS Y0, (R9)(SI*4)
 
 stored1:
-	MOVQ   way+80(FP), DI
-	IMUL3Q $0x08, DI, DI
-	ADDQ   DI, SI
-	SUBQ   $0x08, R9
-	JGE    loop
+	ADDQ $0x08, SI
+	SUBQ $0x08, DI
+	JGE  loop
 
 tail:
-	ADDQ         $0x08, R9
+	ADDQ         $0x08, DI
 	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
+	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	SUBQ         DI, R10
+	VMOVUPS      (R9)(R10*4), Y0
+	MOVQ         (CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         8(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         16(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         24(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -3873,12 +1962,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         32(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         40(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -3908,27 +1997,27 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VMOVUPS      (DI)(R10*4), Y4
-	MOVQ         56(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y4, Y4
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         48(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	VMOVUPS      (R9)(R10*4), Y4
+	MOVQ         56(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y4, Y4
 	VADDPS       Y4, Y3, Y3
-	VMOVUPS      (DI)(R10*4), Y4
-	MOVQ         64(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y4, Y4
+	VMOVUPS      (R9)(R10*4), Y4
+	MOVQ         64(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y4, Y4
 	VMULPS       Y4, Y1, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y1, Y5, Y5
 	VMULPS       Y0, Y5, Y0
 	VADDPS       Y0, Y4, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         72(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         64(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         72(CX), DI
+	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         64(CX), DI
+	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y1, Y4, Y4
@@ -3958,7 +2047,7 @@ tail:
 	VSUBPS       Y2, Y1, Y1
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
+	VMOVUPS      (R9)(R10*4), Y1
 	MOVQ         80(CX), DI
 	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 
@@ -4061,7 +2150,7 @@ nextstep:
 	JMP  step
 
 packed:
-	MOVQ packs_base+88(FP), SI
+	MOVQ packs_base+80(FP), SI
 	CMPQ R8, $0x01
 	JNE  group
 	ADDQ $+368, SI
@@ -4288,1688 +2377,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
+// func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruForwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 720(AX), SI
-	MOVQ 744(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 800(AX), SI
-	MOVQ 824(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 880(AX), SI
-	MOVQ 904(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 960(AX), SI
-	MOVQ 984(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 1040(AX), SI
-	MOVQ 1064(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 1120(AX), SI
-	MOVQ 1144(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-
-step:
-	MOVQ rows+56(FP), R8
-
-row:
-	MOVQ  packs_base+88(FP), SI
-	TESTQ SI, SI
-	JNZ   packed
-	MOVQ  n+48(FP), R9
-	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
-
-loop:
-	MOVQ       56(AX), DI
-	IMULQ      SI, DI
-	ADDQ       48(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       (CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       64(AX), R10
-	LEAQ       (DI)(R10*4), DI
-	PREFETCHT0 (DI)
-	LEAQ       (DI)(R10*4), DI
-	PREFETCHT0 (DI)
-	LEAQ       (DI)(R10*4), DI
-	PREFETCHT0 (DI)
-	MOVQ       696(AX), DI
-	IMULQ      SI, DI
-	ADDQ       688(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       64(CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       (CX), DI
-	VMOVUPS    (DI)(SI*4), Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    (DI)(SI*4), Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       72(CX), DI
-	TESTQ      BX, BX
-	JNZ        around0
-	VMOVUPS    Y0, (DI)(SI*4)
-	JMP        stored0
-
-around0:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored0:
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	MOVQ         80(CX), DI
-	TESTQ        BX, BX
-	JNZ          around1
-	VMOVUPS      Y1, (DI)(SI*4)
-	JMP          stored1
-
-around1:
-	VMOVNTPS Y1, (DI)(SI*4)
-
-stored1:
-	MOVQ         32(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	MOVQ         40(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	VADDPS       Y3, Y2, Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VBLENDVPS    Y2, Y5, Y4, Y2
-	VDIVPS       Y3, Y2, Y2
-	MOVQ         88(CX), DI
-	TESTQ        BX, BX
-	JNZ          around2
-	VMOVUPS      Y2, (DI)(SI*4)
-	JMP          stored2
-
-around2:
-	VMOVNTPS Y2, (DI)(SI*4)
-
-stored2:
-	MOVQ    48(CX), DI
-	VMOVUPS (DI)(SI*4), Y3
-	MOVQ    56(CX), DI
-	VMOVUPS (DI)(SI*4), Y4
-	VADDPS  Y4, Y3, Y3
-	MOVQ    96(CX), DI
-	TESTQ   BX, BX
-	JNZ     around3
-	VMOVUPS Y3, (DI)(SI*4)
-	JMP     stored3
-
-around3:
-	VMOVNTPS Y3, (DI)(SI*4)
-
-stored3:
-	MOVQ    64(CX), DI
-	VMOVUPS (DI)(SI*4), Y4
-	VMULPS  Y4, Y1, Y4
-	VMOVUPS c3f800000<>+0(SB), Y5
-	VSUBPS  Y1, Y5, Y5
-	VMULPS  Y0, Y5, Y0
-	VADDPS  Y0, Y4, Y0
-	MOVQ    104(CX), DI
-	TESTQ   BX, BX
-	JNZ     around4
-	VMOVUPS Y0, (DI)(SI*4)
-	JMP     stored4
-
-around4:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored4:
-	MOVQ         64(CX), DI
-	VMOVUPS      Y0, (DI)(SI*4)
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc1a00000<>+0(SB), Y4
-	VMAXPS       Y1, Y4, Y4
-	VMOVUPS      c4b40007f<>+0(SB), Y1
-	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y1
-	VSUBPS       c4b40007f<>+0(SB), Y1, Y5
-	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3d35f5ff<>+0(SB), Y5
-	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y5
-	VPSLLD       $0x17, Y1, Y1
-	VMOVUPS      cbf000000<>+0(SB), Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
-	VFMADD231PS  Y5, Y1, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y1
-	VDIVPS       Y1, Y4, Y1
-	VANDPS       c7fffffff<>+0(SB), Y1, Y1
-	VANDPS       c80000000<>+0(SB), Y0, Y0
-	VORPS        Y1, Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y1
-	VSUBPS       Y2, Y1, Y1
-	VMULPS       Y3, Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	MOVQ         112(CX), DI
-	TESTQ        BX, BX
-	JNZ          around5
-	VMOVUPS      Y0, (DI)(SI*4)
-	JMP          stored5
-
-around5:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored5:
-	MOVQ   way+80(FP), DI
-	IMUL3Q $0x08, DI, DI
-	ADDQ   DI, SI
-	SUBQ   $0x08, R9
-	JGE    loop
-
-tail:
-	ADDQ         $0x08, R9
-	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
-	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         72(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         80(CX), R9
-	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VBLENDVPS    Y2, Y5, Y4, Y2
-	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         88(CX), R9
-	VMASKMOVPS   Y2, Y3, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VMOVUPS      (DI)(R10*4), Y4
-	MOVQ         56(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y4, Y4
-	VADDPS       Y4, Y3, Y3
-	VMOVUPS      (DI)(R10*4), Y4
-	MOVQ         96(CX), R9
-	VMASKMOVPS   Y3, Y4, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y4
-	MOVQ         64(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y4, Y4
-	VMULPS       Y4, Y1, Y4
-	VMOVUPS      c3f800000<>+0(SB), Y5
-	VSUBPS       Y1, Y5, Y5
-	VMULPS       Y0, Y5, Y0
-	VADDPS       Y0, Y4, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         104(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         64(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc1a00000<>+0(SB), Y4
-	VMAXPS       Y1, Y4, Y4
-	VMOVUPS      c4b40007f<>+0(SB), Y1
-	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y1
-	VSUBPS       c4b40007f<>+0(SB), Y1, Y5
-	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3d35f5ff<>+0(SB), Y5
-	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y5
-	VPSLLD       $0x17, Y1, Y1
-	VMOVUPS      cbf000000<>+0(SB), Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
-	VFMADD231PS  Y5, Y1, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y1
-	VDIVPS       Y1, Y4, Y1
-	VANDPS       c7fffffff<>+0(SB), Y1, Y1
-	VANDPS       c80000000<>+0(SB), Y0, Y0
-	VORPS        Y1, Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y1
-	VSUBPS       Y2, Y1, Y1
-	VMULPS       Y3, Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         112(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-
-next:
-	DECQ R8
-	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 912(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 992(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1072(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1152(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 920(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 1000(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1080(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1160(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), SI
-	CMPQ R8, $0x01
-	JNE  group
-	ADDQ $+368, SI
-
-group:
-	XORQ       DI, DI
-	MOVQ       56(AX), R9
-	IMULQ      DI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       64(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       696(AX), R9
-	IMULQ      DI, R9
-	ADDQ       688(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       64(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       72(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece0done
-
-piece0:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VORPS      Y1, Y0, Y0
-	DECQ       R10
-	JNZ        piece0
-
-piece0done:
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       72(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       792(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	DECQ       R10
-	JZ         piece1done
-
-piece1:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	DECQ       R10
-	JNZ        piece1
-
-piece1done:
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       232(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece2done
-
-piece2:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece2
-
-piece2done:
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	MOVQ         80(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         872(AX), R11
-	VMOVUPS      (R9), Y2
-	VMASKMOVPS   Y1, Y2, (DI)
-	DECQ         R10
-	JZ           piece3done
-
-piece3:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
-	DECQ       R10
-	JNZ        piece3
-
-piece3done:
-	MOVQ       32(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       392(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece4done
-
-piece4:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece4
-
-piece4done:
-	MOVQ         40(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VBLENDVPS    Y2, Y5, Y4, Y2
-	VDIVPS       Y3, Y2, Y2
-	MOVQ         88(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         952(AX), R11
-	VMOVUPS      (R9), Y3
-	VMASKMOVPS   Y2, Y3, (DI)
-	DECQ         R10
-	JZ           piece5done
-
-piece5:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS Y2, Y3, (DI)
-	DECQ       R10
-	JNZ        piece5
-
-piece5done:
-	MOVQ       48(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       552(AX), R11
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	DECQ       R10
-	JZ         piece6done
-
-piece6:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS (DI), Y4, Y4
-	VORPS      Y4, Y3, Y3
-	DECQ       R10
-	JNZ        piece6
-
-piece6done:
-	MOVQ       56(CX), DI
-	VMOVUPS    76(SI), Y4
-	VMASKMOVPS (DI), Y4, Y4
-	VADDPS     Y4, Y3, Y3
-	MOVQ       96(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       1032(AX), R11
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS Y3, Y4, (DI)
-	DECQ       R10
-	JZ         piece7done
-
-piece7:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS Y3, Y4, (DI)
-	DECQ       R10
-	JNZ        piece7
-
-piece7done:
-	MOVQ         64(CX), DI
-	VMOVUPS      76(SI), Y4
-	VMASKMOVPS   (DI), Y4, Y4
-	VMULPS       Y4, Y1, Y4
-	VMOVUPS      c3f800000<>+0(SB), Y5
-	VSUBPS       Y1, Y5, Y5
-	VMULPS       Y0, Y5, Y0
-	VADDPS       Y0, Y4, Y0
-	MOVQ         104(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         64(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc1a00000<>+0(SB), Y4
-	VMAXPS       Y1, Y4, Y4
-	VMOVUPS      c4b40007f<>+0(SB), Y1
-	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y1
-	VSUBPS       c4b40007f<>+0(SB), Y1, Y5
-	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3d35f5ff<>+0(SB), Y5
-	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y5
-	VPSLLD       $0x17, Y1, Y1
-	VMOVUPS      cbf000000<>+0(SB), Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
-	VFMADD231PS  Y5, Y1, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y1
-	VDIVPS       Y1, Y4, Y1
-	VANDPS       c7fffffff<>+0(SB), Y1, Y1
-	VANDPS       c80000000<>+0(SB), Y0, Y0
-	VORPS        Y1, Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y1
-	VSUBPS       Y2, Y1, Y1
-	VMULPS       Y3, Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	MOVQ         112(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	JMP          next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func sruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruBackwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 720(AX), SI
-	MOVQ 744(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 800(AX), SI
-	MOVQ 824(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 880(AX), SI
-	MOVQ 904(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 960(AX), SI
-	MOVQ 984(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-
-step:
-	MOVQ rows+56(FP), R8
-
-row:
-	MOVQ  packs_base+88(FP), SI
-	TESTQ SI, SI
-	JNZ   packed
-	MOVQ  n+48(FP), R9
-	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
-
-loop:
-	MOVQ       56(AX), DI
-	IMULQ      SI, DI
-	ADDQ       48(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       (CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       376(AX), DI
-	IMULQ      SI, DI
-	ADDQ       368(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       32(CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       536(AX), DI
-	IMULQ      SI, DI
-	ADDQ       528(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       48(CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       544(AX), R10
-	LEAQ       (DI)(R10*4), DI
-	PREFETCHT0 (DI)
-	LEAQ       (DI)(R10*4), DI
-	PREFETCHT0 (DI)
-	LEAQ       (DI)(R10*4), DI
-	PREFETCHT0 (DI)
-	MOVQ       696(AX), DI
-	IMULQ      SI, DI
-	ADDQ       688(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       64(CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       (CX), DI
-	VMOVUPS    (DI)(SI*4), Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    (DI)(SI*4), Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	VMOVUPS    (DI)(SI*4), Y1
-	VMULPS     Y1, Y0, Y1
-	MOVQ       24(CX), DI
-	VMOVUPS    (DI)(SI*4), Y2
-	VMOVUPS    c3f800000<>+0(SB), Y3
-	VSUBPS     Y2, Y3, Y3
-	VMULPS     Y3, Y0, Y2
-	MOVQ       72(CX), DI
-	TESTQ      BX, BX
-	JNZ        around0
-	VMOVUPS    Y2, (DI)(SI*4)
-	JMP        stored0
-
-around0:
-	VMOVNTPS Y2, (DI)(SI*4)
-
-stored0:
-	VXORPS       c80000000<>+0(SB), Y1, Y1
-	MOVQ         32(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc1a00000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b40007f<>+0(SB), Y3
-	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
-	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3d35f5ff<>+0(SB), Y5
-	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VMOVUPS      cbf000000<>+0(SB), Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
-	VFMADD231PS  Y5, Y3, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VDIVPS       Y3, Y4, Y3
-	VANDPS       c7fffffff<>+0(SB), Y3, Y3
-	VANDPS       c80000000<>+0(SB), Y2, Y2
-	VORPS        Y3, Y2, Y2
-	VMULPS       Y2, Y0, Y3
-	VADDPS       Y3, Y1, Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	VMULPS       Y3, Y0, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y0, Y3, Y3
-	MOVQ         40(CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	VADDPS       Y3, Y0, Y0
-	MOVQ         48(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VMULPS       Y2, Y0, Y2
-	MOVQ         56(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VSUBPS       Y3, Y4, Y4
-	VMULPS       Y4, Y0, Y3
-	MOVQ         80(CX), DI
-	TESTQ        BX, BX
-	JNZ          around1
-	VMOVUPS      Y3, (DI)(SI*4)
-	JMP          stored1
-
-around1:
-	VMOVNTPS Y3, (DI)(SI*4)
-
-stored1:
-	VXORPS  c80000000<>+0(SB), Y2, Y2
-	MOVQ    64(CX), DI
-	VMOVUPS (DI)(SI*4), Y3
-	VMULPS  Y3, Y0, Y3
-	VADDPS  Y3, Y2, Y2
-	MOVQ    56(CX), DI
-	VMOVUPS (DI)(SI*4), Y3
-	VMULPS  Y3, Y0, Y0
-	MOVQ    40(CX), DI
-	VMOVUPS Y0, (DI)(SI*4)
-	MOVQ    24(CX), DI
-	VMOVUPS (DI)(SI*4), Y0
-	VMOVUPS c3f800000<>+0(SB), Y3
-	VSUBPS  Y0, Y3, Y3
-	VMULPS  Y0, Y1, Y0
-	VMULPS  Y0, Y3, Y3
-	MOVQ    88(CX), DI
-	TESTQ   BX, BX
-	JNZ     around2
-	VMOVUPS Y3, (DI)(SI*4)
-	JMP     stored2
-
-around2:
-	VMOVNTPS Y3, (DI)(SI*4)
-
-stored2:
-	MOVQ    56(CX), DI
-	VMOVUPS (DI)(SI*4), Y0
-	VMOVUPS c3f800000<>+0(SB), Y1
-	VSUBPS  Y0, Y1, Y1
-	VMULPS  Y0, Y2, Y0
-	VMULPS  Y0, Y1, Y1
-	MOVQ    96(CX), DI
-	TESTQ   BX, BX
-	JNZ     around3
-	VMOVUPS Y1, (DI)(SI*4)
-	JMP     stored3
-
-around3:
-	VMOVNTPS Y1, (DI)(SI*4)
-
-stored3:
-	MOVQ   way+80(FP), DI
-	IMUL3Q $0x08, DI, DI
-	ADDQ   DI, SI
-	SUBQ   $0x08, R9
-	JGE    loop
-
-tail:
-	ADDQ         $0x08, R9
-	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
-	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VSUBPS       Y2, Y3, Y3
-	VMULPS       Y3, Y0, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         72(CX), R9
-	VMASKMOVPS   Y2, Y3, (R9)(SI*4)
-	VXORPS       c80000000<>+0(SB), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc1a00000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b40007f<>+0(SB), Y3
-	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
-	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3d35f5ff<>+0(SB), Y5
-	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VMOVUPS      cbf000000<>+0(SB), Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
-	VFMADD231PS  Y5, Y3, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VDIVPS       Y3, Y4, Y3
-	VANDPS       c7fffffff<>+0(SB), Y3, Y3
-	VANDPS       c80000000<>+0(SB), Y2, Y2
-	VORPS        Y3, Y2, Y2
-	VMULPS       Y2, Y0, Y3
-	VADDPS       Y3, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VMULPS       Y3, Y0, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y0, Y3, Y3
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VADDPS       Y3, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         56(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VSUBPS       Y3, Y4, Y4
-	VMULPS       Y4, Y0, Y3
-	VMOVUPS      (DI)(R10*4), Y4
-	MOVQ         80(CX), R9
-	VMASKMOVPS   Y3, Y4, (R9)(SI*4)
-	VXORPS       c80000000<>+0(SB), Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         64(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VMULPS       Y3, Y0, Y3
-	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         56(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VMULPS       Y3, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         40(CX), R9
-	VMASKMOVPS   Y0, Y3, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VSUBPS       Y0, Y3, Y3
-	VMULPS       Y0, Y1, Y0
-	VMULPS       Y0, Y3, Y3
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         88(CX), R9
-	VMASKMOVPS   Y3, Y0, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         56(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y1
-	VSUBPS       Y0, Y1, Y1
-	VMULPS       Y0, Y2, Y0
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         96(CX), DI
-	VMASKMOVPS   Y1, Y0, (DI)(SI*4)
-
-next:
-	DECQ R8
-	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 912(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 992(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 920(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 1000(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), SI
-	CMPQ R8, $0x01
-	JNE  group
-	ADDQ $+368, SI
-
-group:
-	XORQ       DI, DI
-	MOVQ       56(AX), R9
-	IMULQ      DI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       376(AX), R9
-	IMULQ      DI, R9
-	ADDQ       368(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       32(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       536(AX), R9
-	IMULQ      DI, R9
-	ADDQ       528(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       48(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       544(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       696(AX), R9
-	IMULQ      DI, R9
-	ADDQ       688(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       64(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	VMOVUPS    76(SI), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       232(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece0done
-
-piece0:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece0
-
-piece0done:
-	VMULPS     Y1, Y0, Y1
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       312(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece1done
-
-piece1:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece1
-
-piece1done:
-	VMOVUPS    c3f800000<>+0(SB), Y3
-	VSUBPS     Y2, Y3, Y3
-	VMULPS     Y3, Y0, Y2
-	MOVQ       72(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       792(AX), R11
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS Y2, Y3, (DI)
-	DECQ       R10
-	JZ         piece2done
-
-piece2:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS Y2, Y3, (DI)
-	DECQ       R10
-	JNZ        piece2
-
-piece2done:
-	VXORPS       c80000000<>+0(SB), Y1, Y1
-	MOVQ         32(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc1a00000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b40007f<>+0(SB), Y3
-	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
-	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3d35f5ff<>+0(SB), Y5
-	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VMOVUPS      cbf000000<>+0(SB), Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
-	VFMADD231PS  Y5, Y3, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VDIVPS       Y3, Y4, Y3
-	VANDPS       c7fffffff<>+0(SB), Y3, Y3
-	VANDPS       c80000000<>+0(SB), Y2, Y2
-	VORPS        Y3, Y2, Y2
-	VMULPS       Y2, Y0, Y3
-	VADDPS       Y3, Y1, Y1
-	MOVQ         24(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         312(AX), R11
-	VMOVUPS      (R9), Y3
-	VMASKMOVPS   (DI), Y3, Y3
-	DECQ         R10
-	JZ           piece3done
-
-piece3:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS (DI), Y4, Y4
-	VORPS      Y4, Y3, Y3
-	DECQ       R10
-	JNZ        piece3
-
-piece3done:
-	VMULPS       Y3, Y0, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y0, Y3, Y3
-	MOVQ         40(CX), DI
-	VMOVUPS      76(SI), Y0
-	VMASKMOVPS   (DI), Y0, Y0
-	VADDPS       Y3, Y0, Y0
-	MOVQ         48(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         552(AX), R11
-	VMOVUPS      (R9), Y2
-	VMASKMOVPS   (DI), Y2, Y2
-	DECQ         R10
-	JZ           piece4done
-
-piece4:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece4
-
-piece4done:
-	VMULPS     Y2, Y0, Y2
-	MOVQ       56(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       632(AX), R11
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	DECQ       R10
-	JZ         piece5done
-
-piece5:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS (DI), Y4, Y4
-	VORPS      Y4, Y3, Y3
-	DECQ       R10
-	JNZ        piece5
-
-piece5done:
-	VMOVUPS    c3f800000<>+0(SB), Y4
-	VSUBPS     Y3, Y4, Y4
-	VMULPS     Y4, Y0, Y3
-	MOVQ       80(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       872(AX), R11
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS Y3, Y4, (DI)
-	DECQ       R10
-	JZ         piece6done
-
-piece6:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS Y3, Y4, (DI)
-	DECQ       R10
-	JNZ        piece6
-
-piece6done:
-	VXORPS     c80000000<>+0(SB), Y2, Y2
-	MOVQ       64(CX), DI
-	VMOVUPS    76(SI), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VMULPS     Y3, Y0, Y3
-	VADDPS     Y3, Y2, Y2
-	MOVQ       56(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       632(AX), R11
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	DECQ       R10
-	JZ         piece7done
-
-piece7:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS (DI), Y4, Y4
-	VORPS      Y4, Y3, Y3
-	DECQ       R10
-	JNZ        piece7
-
-piece7done:
-	VMULPS     Y3, Y0, Y0
-	MOVQ       40(CX), DI
-	VMOVUPS    76(SI), Y3
-	VMASKMOVPS Y0, Y3, (DI)
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       312(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece8done
-
-piece8:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y0, Y0
-	DECQ       R10
-	JNZ        piece8
-
-piece8done:
-	VMOVUPS    c3f800000<>+0(SB), Y3
-	VSUBPS     Y0, Y3, Y3
-	VMULPS     Y0, Y1, Y0
-	VMULPS     Y0, Y3, Y3
-	MOVQ       88(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       952(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y3, Y0, (DI)
-	DECQ       R10
-	JZ         piece9done
-
-piece9:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y3, Y0, (DI)
-	DECQ       R10
-	JNZ        piece9
-
-piece9done:
-	MOVQ       56(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       632(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece10done
-
-piece10:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VORPS      Y1, Y0, Y0
-	DECQ       R10
-	JNZ        piece10
-
-piece10done:
-	VMOVUPS    c3f800000<>+0(SB), Y1
-	VSUBPS     Y0, Y1, Y1
-	VMULPS     Y0, Y2, Y0
-	VMULPS     Y0, Y1, Y1
-	MOVQ       96(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), SI
-	MOVQ       1032(AX), R10
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y1, Y0, (DI)
-	DECQ       SI
-	JZ         piece11done
-
-piece11:
-	ADDQ       R10, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y1, Y0, (DI)
-	DECQ       SI
-	JNZ        piece11
-
-piece11done:
-	JMP next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruComposeLoopAVX2(SB), NOSPLIT, $0-112
+TEXT ·sruComposeLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -6003,47 +2413,39 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ  packs_base+88(FP), BX
+	MOVQ  packs_base+80(FP), BX
 	TESTQ BX, BX
 	JNZ   packed
-	MOVQ  n+48(FP), R8
+	MOVQ  n+48(FP), SI
 	XORQ  BX, BX
-	MOVQ  way+80(FP), SI
-	TESTQ SI, SI
-	JGE   up
-	MOVQ  R8, BX
-	ANDQ  $-8, BX
-	SUBQ  $0x08, BX
-
-up:
-	SUBQ $0x08, R8
-	JLT  tail
+	SUBQ  $0x08, SI
+	JLT   tail
 
 loop:
-	MOVQ         56(AX), SI
-	IMULQ        BX, SI
-	ADDQ         48(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         (CX), SI
-	PREFETCHT0   (SI)
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         64(AX), R9
-	LEAQ         (SI)(R9*4), SI
-	PREFETCHT0   (SI)
-	MOVQ         376(AX), SI
-	IMULQ        BX, SI
-	ADDQ         368(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         32(CX), SI
-	PREFETCHT0   (SI)
-	MOVQ         (CX), SI
-	VMOVUPS      (SI)(BX*4), Y0
-	MOVQ         8(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         376(AX), R8
+	IMULQ        BX, R8
+	ADDQ         368(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(BX*4), Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(BX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	MOVQ         24(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(BX*4), Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -6073,47 +2475,43 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
 	VMULPS       Y2, Y1, Y2
-	MOVQ         40(CX), SI
-	VMOVUPS      (SI)(BX*4), Y3
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(BX*4), Y3
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         32(CX), SI
-	VMOVUPS      Y0, (SI)(BX*4)
-	MOVQ         40(CX), SI
-	VMOVUPS      Y3, (SI)(BX*4)
-	MOVQ         way+80(FP), SI
-	IMUL3Q       $0x08, SI, SI
-	ADDQ         SI, BX
-	SUBQ         $0x08, R8
+	MOVQ         32(CX), R8
+	VMOVUPS      Y0, (R8)(BX*4)
+	MOVQ         40(CX), R8
+	VMOVUPS      Y3, (R8)(BX*4)
+	ADDQ         $0x08, BX
+	SUBQ         $0x08, SI
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, R8
+	ADDQ         $0x08, SI
 	JZ           next
-	MOVQ         n+48(FP), BX
-	SUBQ         R8, BX
-	LEAQ         mask<>+0(SB), SI
+	LEAQ         mask<>+0(SB), R8
 	MOVQ         $0x00000010, R9
-	SUBQ         R8, R9
-	VMOVUPS      (SI)(R9*4), Y0
-	MOVQ         (CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         8(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	SUBQ         SI, R9
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         (CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         8(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         16(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         24(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         24(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -6143,22 +2541,22 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         32(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         32(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y2
-	VMOVUPS      (SI)(R9*4), Y3
-	MOVQ         40(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         40(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y3, Y3
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         32(CX), R8
-	VMASKMOVPS   Y0, Y1, (R8)(BX*4)
-	VMOVUPS      (SI)(R9*4), Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         32(CX), SI
+	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
+	VMOVUPS      (R8)(R9*4), Y0
 	MOVQ         40(CX), SI
 	VMASKMOVPS   Y3, Y0, (SI)(BX*4)
 
@@ -6221,7 +2619,7 @@ nextstep:
 	JMP  step
 
 packed:
-	MOVQ packs_base+88(FP), BX
+	MOVQ packs_base+80(FP), BX
 	CMPQ DI, $0x01
 	JNE  group
 	ADDQ $+368, BX
@@ -6342,428 +2740,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
+// func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·sruComposeBackwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 400(AX), BX
-	MOVQ 424(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 480(AX), BX
-	MOVQ 504(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-
-step:
-	MOVQ rows+56(FP), DI
-
-row:
-	MOVQ  packs_base+88(FP), BX
-	TESTQ BX, BX
-	JNZ   packed
-	MOVQ  n+48(FP), R8
-	XORQ  BX, BX
-	MOVQ  way+80(FP), SI
-	TESTQ SI, SI
-	JGE   up
-	MOVQ  R8, BX
-	ANDQ  $-8, BX
-	SUBQ  $0x08, BX
-
-up:
-	SUBQ $0x08, R8
-	JLT  tail
-
-loop:
-	MOVQ         56(AX), SI
-	IMULQ        BX, SI
-	ADDQ         48(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         (CX), SI
-	PREFETCHT0   (SI)
-	MOVQ         216(AX), SI
-	IMULQ        BX, SI
-	ADDQ         208(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         16(CX), SI
-	PREFETCHT0   (SI)
-	MOVQ         456(AX), SI
-	IMULQ        BX, SI
-	ADDQ         448(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         40(CX), SI
-	PREFETCHT0   (SI)
-	MOVQ         464(AX), R9
-	LEAQ         (SI)(R9*4), SI
-	PREFETCHT0   (SI)
-	MOVQ         (CX), SI
-	VMOVUPS      (SI)(BX*4), Y0
-	MOVQ         8(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc1a00000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b40007f<>+0(SB), Y2
-	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
-	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3d35f5ff<>+0(SB), Y4
-	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VMOVUPS      cbf000000<>+0(SB), Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VFMADD231PS  Y4, Y2, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VDIVPS       Y2, Y3, Y2
-	VANDPS       c7fffffff<>+0(SB), Y2, Y2
-	VANDPS       c80000000<>+0(SB), Y1, Y1
-	VORPS        Y2, Y1, Y1
-	MOVQ         24(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
-	VMULPS       Y2, Y0, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VFNMADD231PS Y1, Y1, Y2
-	VMULPS       Y0, Y2, Y2
-	MOVQ         32(CX), SI
-	VMOVUPS      (SI)(BX*4), Y0
-	VADDPS       Y2, Y0, Y0
-	MOVQ         40(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	VMULPS       Y1, Y0, Y0
-	MOVQ         48(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	MOVQ         40(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
-	VMULPS       Y2, Y1, Y1
-	MOVQ         32(CX), SI
-	VMOVUPS      Y0, (SI)(BX*4)
-	MOVQ         48(CX), SI
-	VMOVUPS      Y1, (SI)(BX*4)
-	MOVQ         way+80(FP), SI
-	IMUL3Q       $0x08, SI, SI
-	ADDQ         SI, BX
-	SUBQ         $0x08, R8
-	JGE          loop
-
-tail:
-	ADDQ         $0x08, R8
-	JZ           next
-	MOVQ         n+48(FP), BX
-	SUBQ         R8, BX
-	LEAQ         mask<>+0(SB), SI
-	MOVQ         $0x00000010, R9
-	SUBQ         R8, R9
-	VMOVUPS      (SI)(R9*4), Y0
-	MOVQ         (CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         8(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         16(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc1a00000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b40007f<>+0(SB), Y2
-	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
-	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3d35f5ff<>+0(SB), Y4
-	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VMOVUPS      cbf000000<>+0(SB), Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VFMADD231PS  Y4, Y2, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VDIVPS       Y2, Y3, Y2
-	VANDPS       c7fffffff<>+0(SB), Y2, Y2
-	VANDPS       c80000000<>+0(SB), Y1, Y1
-	VORPS        Y2, Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         24(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
-	VMULPS       Y2, Y0, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VFNMADD231PS Y1, Y1, Y2
-	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (SI)(R9*4), Y0
-	MOVQ         32(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y0, Y0
-	VADDPS       Y2, Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         40(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         48(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         40(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
-	VMULPS       Y2, Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         32(CX), R8
-	VMASKMOVPS   Y0, Y2, (R8)(BX*4)
-	VMOVUPS      (SI)(R9*4), Y0
-	MOVQ         48(CX), SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*4)
-
-next:
-	DECQ DI
-	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 512(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 520(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), BX
-	CMPQ DI, $0x01
-	JNE  group
-	ADDQ $+368, BX
-
-group:
-	XORQ         SI, SI
-	MOVQ         56(AX), R8
-	IMULQ        SI, R8
-	ADDQ         48(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         (CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         216(AX), R8
-	IMULQ        SI, R8
-	ADDQ         208(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         16(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         456(AX), R8
-	IMULQ        SI, R8
-	ADDQ         448(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         40(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         464(AX), SI
-	LEAQ         (R8)(SI*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         (CX), SI
-	VMOVUPS      76(BX), Y0
-	VMASKMOVPS   (SI), Y0, Y0
-	MOVQ         8(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   (SI), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   (SI), Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc1a00000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b40007f<>+0(SB), Y2
-	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
-	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3d35f5ff<>+0(SB), Y4
-	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VMOVUPS      cbf000000<>+0(SB), Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VFMADD231PS  Y4, Y2, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VDIVPS       Y2, Y3, Y2
-	VANDPS       c7fffffff<>+0(SB), Y2, Y2
-	VANDPS       c80000000<>+0(SB), Y1, Y1
-	VORPS        Y2, Y1, Y1
-	MOVQ         24(CX), SI
-	LEAQ         108(BX), R8
-	MOVQ         (BX), R9
-	MOVQ         312(AX), R10
-	VMOVUPS      (R8), Y2
-	VMASKMOVPS   (SI), Y2, Y2
-	DECQ         R9
-	JZ           piece0done
-
-piece0:
-	ADDQ       R10, SI
-	ADDQ       $0x20, R8
-	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R9
-	JNZ        piece0
-
-piece0done:
-	VMULPS       Y2, Y0, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VFNMADD231PS Y1, Y1, Y2
-	VMULPS       Y0, Y2, Y2
-	MOVQ         32(CX), SI
-	VMOVUPS      76(BX), Y0
-	VMASKMOVPS   (SI), Y0, Y0
-	VADDPS       Y2, Y0, Y0
-	MOVQ         40(CX), SI
-	LEAQ         108(BX), R8
-	MOVQ         (BX), R9
-	MOVQ         472(AX), R10
-	VMOVUPS      (R8), Y1
-	VMASKMOVPS   (SI), Y1, Y1
-	DECQ         R9
-	JZ           piece1done
-
-piece1:
-	ADDQ       R10, SI
-	ADDQ       $0x20, R8
-	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R9
-	JNZ        piece1
-
-piece1done:
-	VMULPS     Y1, Y0, Y0
-	MOVQ       48(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	MOVQ       40(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
-	MOVQ       472(AX), R10
-	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
-	DECQ       R9
-	JZ         piece2done
-
-piece2:
-	ADDQ       R10, SI
-	ADDQ       $0x20, R8
-	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R9
-	JNZ        piece2
-
-piece2done:
-	VMULPS     Y2, Y1, Y1
-	MOVQ       32(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS Y0, Y2, (SI)
-	MOVQ       48(CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS Y1, Y0, (SI)
-	JMP        next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·qrnnInferenceLoopAVX2(SB), NOSPLIT, $0-112
+TEXT ·qrnnInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -6809,44 +2788,36 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ  packs_base+88(FP), SI
+	MOVQ  packs_base+80(FP), SI
 	TESTQ SI, SI
 	JNZ   packed
-	MOVQ  n+48(FP), R9
+	MOVQ  n+48(FP), DI
 	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
+	SUBQ  $0x08, DI
+	JLT   tail
 
 loop:
-	MOVQ         56(AX), DI
-	IMULQ        SI, DI
-	ADDQ         48(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         (CX), DI
-	PREFETCHT0   (DI)
+	MOVQ         56(AX), R9
+	IMULQ        SI, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         64(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         536(AX), DI
-	IMULQ        SI, DI
-	ADDQ         528(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         48(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         (CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         536(AX), R9
+	IMULQ        SI, R9
+	ADDQ         528(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         48(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(SI*4), Y0
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -6872,10 +2843,10 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -6905,10 +2876,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	MOVQ         40(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         40(CX), R9
+	VMOVUPS      (R9)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -6938,56 +2909,52 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	MOVQ         48(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
+	MOVQ         48(CX), R9
+	VMOVUPS      (R9)(SI*4), Y3
 	VMULPS       Y3, Y1, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y3, Y0
-	MOVQ         56(CX), DI
+	MOVQ         56(CX), R9
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Y0, (DI)(SI*4)
+	VMOVUPS      Y0, (R9)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (DI)(SI*4)
+	VMOVNTPS Y0, (R9)(SI*4)
 
 stored0:
-	MOVQ    48(CX), DI
-	VMOVUPS Y0, (DI)(SI*4)
+	MOVQ    48(CX), R9
+	VMOVUPS Y0, (R9)(SI*4)
 	VMULPS  Y0, Y2, Y0
-	MOVQ    64(CX), DI
+	MOVQ    64(CX), R9
 	TESTQ   BX, BX
 	JNZ     around1
-	VMOVUPS Y0, (DI)(SI*4)
+	VMOVUPS Y0, (R9)(SI*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Y0, (DI)(SI*4)
+	VMOVNTPS Y0, (R9)(SI*4)
 
 stored1:
-	MOVQ   way+80(FP), DI
-	IMUL3Q $0x08, DI, DI
-	ADDQ   DI, SI
-	SUBQ   $0x08, R9
-	JGE    loop
+	ADDQ $0x08, SI
+	SUBQ $0x08, DI
+	JGE  loop
 
 tail:
-	ADDQ         $0x08, R9
+	ADDQ         $0x08, DI
 	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
+	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	SUBQ         DI, R10
+	VMOVUPS      (R9)(R10*4), Y0
+	MOVQ         (CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         8(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -7013,12 +2980,12 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         16(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         24(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -7048,12 +3015,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         32(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         40(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -7083,22 +3050,22 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         48(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y3, Y3
 	VMULPS       Y3, Y1, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y3, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         56(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         48(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         56(CX), DI
+	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         48(CX), DI
+	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 	VMULPS       Y0, Y2, Y0
-	VMOVUPS      (DI)(R10*4), Y1
+	VMOVUPS      (R9)(R10*4), Y1
 	MOVQ         64(CX), DI
 	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 
@@ -7185,7 +3152,7 @@ nextstep:
 	JMP  step
 
 packed:
-	MOVQ packs_base+88(FP), SI
+	MOVQ packs_base+80(FP), SI
 	CMPQ R8, $0x01
 	JNE  group
 	ADDQ $+368, SI
@@ -7383,1397 +3350,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func qrnnForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
+// func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·qrnnForwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 720(AX), SI
-	MOVQ 744(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 800(AX), SI
-	MOVQ 824(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 880(AX), SI
-	MOVQ 904(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-
-step:
-	MOVQ rows+56(FP), R8
-
-row:
-	MOVQ  packs_base+88(FP), SI
-	TESTQ SI, SI
-	JNZ   packed
-	MOVQ  n+48(FP), R9
-	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
-
-loop:
-	MOVQ         56(AX), DI
-	IMULQ        SI, DI
-	ADDQ         48(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         (CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         64(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         536(AX), DI
-	IMULQ        SI, DI
-	ADDQ         528(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         48(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         (CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc1a00000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b40007f<>+0(SB), Y1
-	VFMADD231PS  c4038aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b40007f<>+0(SB), Y1, Y3
-	VFNMADD231PS c3eb17218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb082e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3d35f5ff<>+0(SB), Y3
-	VFMADD213PS  c3e0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f7fffff<>+0(SB), Y2, Y3
-	VMULPS       Y2, Y2, Y4
-	VFMADD213PS  Y2, Y4, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VMOVUPS      cbf000000<>+0(SB), Y2
-	VFMADD231PS  c3f000000<>+0(SB), Y1, Y2
-	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       c3f800000<>+0(SB), Y2, Y1
-	VDIVPS       Y1, Y2, Y1
-	VANDPS       c7fffffff<>+0(SB), Y1, Y1
-	VANDPS       c80000000<>+0(SB), Y0, Y0
-	VORPS        Y1, Y0, Y0
-	MOVQ         56(CX), DI
-	TESTQ        BX, BX
-	JNZ          around0
-	VMOVUPS      Y0, (DI)(SI*4)
-	JMP          stored0
-
-around0:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored0:
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	MOVQ         64(CX), DI
-	TESTQ        BX, BX
-	JNZ          around1
-	VMOVUPS      Y1, (DI)(SI*4)
-	JMP          stored1
-
-around1:
-	VMOVNTPS Y1, (DI)(SI*4)
-
-stored1:
-	MOVQ         32(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	MOVQ         40(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	VADDPS       Y3, Y2, Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VBLENDVPS    Y2, Y5, Y4, Y2
-	VDIVPS       Y3, Y2, Y2
-	MOVQ         72(CX), DI
-	TESTQ        BX, BX
-	JNZ          around2
-	VMOVUPS      Y2, (DI)(SI*4)
-	JMP          stored2
-
-around2:
-	VMOVNTPS Y2, (DI)(SI*4)
-
-stored2:
-	MOVQ    48(CX), DI
-	VMOVUPS (DI)(SI*4), Y3
-	VMULPS  Y3, Y1, Y3
-	VMOVUPS c3f800000<>+0(SB), Y4
-	VSUBPS  Y1, Y4, Y4
-	VMULPS  Y0, Y4, Y0
-	VADDPS  Y0, Y3, Y0
-	MOVQ    80(CX), DI
-	TESTQ   BX, BX
-	JNZ     around3
-	VMOVUPS Y0, (DI)(SI*4)
-	JMP     stored3
-
-around3:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored3:
-	MOVQ    48(CX), DI
-	VMOVUPS Y0, (DI)(SI*4)
-	VMULPS  Y0, Y2, Y0
-	MOVQ    88(CX), DI
-	TESTQ   BX, BX
-	JNZ     around4
-	VMOVUPS Y0, (DI)(SI*4)
-	JMP     stored4
-
-around4:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored4:
-	MOVQ   way+80(FP), DI
-	IMUL3Q $0x08, DI, DI
-	ADDQ   DI, SI
-	SUBQ   $0x08, R9
-	JGE    loop
-
-tail:
-	ADDQ         $0x08, R9
-	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
-	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc1a00000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b40007f<>+0(SB), Y1
-	VFMADD231PS  c4038aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b40007f<>+0(SB), Y1, Y3
-	VFNMADD231PS c3eb17218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb082e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3d35f5ff<>+0(SB), Y3
-	VFMADD213PS  c3e0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f7fffff<>+0(SB), Y2, Y3
-	VMULPS       Y2, Y2, Y4
-	VFMADD213PS  Y2, Y4, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VMOVUPS      cbf000000<>+0(SB), Y2
-	VFMADD231PS  c3f000000<>+0(SB), Y1, Y2
-	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       c3f800000<>+0(SB), Y2, Y1
-	VDIVPS       Y1, Y2, Y1
-	VANDPS       c7fffffff<>+0(SB), Y1, Y1
-	VANDPS       c80000000<>+0(SB), Y0, Y0
-	VORPS        Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         56(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         64(CX), R9
-	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VBLENDVPS    Y2, Y5, Y4, Y2
-	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         72(CX), R9
-	VMASKMOVPS   Y2, Y3, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VMULPS       Y3, Y1, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VSUBPS       Y1, Y4, Y4
-	VMULPS       Y0, Y4, Y0
-	VADDPS       Y0, Y3, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         80(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         48(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMULPS       Y0, Y2, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         88(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-
-next:
-	DECQ R8
-	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 912(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 920(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), SI
-	CMPQ R8, $0x01
-	JNE  group
-	ADDQ $+368, SI
-
-group:
-	XORQ       DI, DI
-	MOVQ       56(AX), R9
-	IMULQ      DI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       64(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       536(AX), R9
-	IMULQ      DI, R9
-	ADDQ       528(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       48(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       72(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece0done
-
-piece0:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VORPS      Y1, Y0, Y0
-	DECQ       R10
-	JNZ        piece0
-
-piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc1a00000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b40007f<>+0(SB), Y1
-	VFMADD231PS  c4038aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b40007f<>+0(SB), Y1, Y3
-	VFNMADD231PS c3eb17218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb082e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3d35f5ff<>+0(SB), Y3
-	VFMADD213PS  c3e0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f7fffff<>+0(SB), Y2, Y3
-	VMULPS       Y2, Y2, Y4
-	VFMADD213PS  Y2, Y4, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VMOVUPS      cbf000000<>+0(SB), Y2
-	VFMADD231PS  c3f000000<>+0(SB), Y1, Y2
-	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       c3f800000<>+0(SB), Y2, Y1
-	VDIVPS       Y1, Y2, Y1
-	VANDPS       c7fffffff<>+0(SB), Y1, Y1
-	VANDPS       c80000000<>+0(SB), Y0, Y0
-	VORPS        Y1, Y0, Y0
-	MOVQ         56(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         632(AX), R11
-	VMOVUPS      (R9), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	DECQ         R10
-	JZ           piece1done
-
-piece1:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	DECQ       R10
-	JNZ        piece1
-
-piece1done:
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       232(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece2done
-
-piece2:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece2
-
-piece2done:
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	MOVQ         64(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         712(AX), R11
-	VMOVUPS      (R9), Y2
-	VMASKMOVPS   Y1, Y2, (DI)
-	DECQ         R10
-	JZ           piece3done
-
-piece3:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
-	DECQ       R10
-	JNZ        piece3
-
-piece3done:
-	MOVQ       32(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       392(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece4done
-
-piece4:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece4
-
-piece4done:
-	MOVQ         40(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VBLENDVPS    Y2, Y5, Y4, Y2
-	VDIVPS       Y3, Y2, Y2
-	MOVQ         72(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         792(AX), R11
-	VMOVUPS      (R9), Y3
-	VMASKMOVPS   Y2, Y3, (DI)
-	DECQ         R10
-	JZ           piece5done
-
-piece5:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS Y2, Y3, (DI)
-	DECQ       R10
-	JNZ        piece5
-
-piece5done:
-	MOVQ       48(CX), DI
-	VMOVUPS    76(SI), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VMULPS     Y3, Y1, Y3
-	VMOVUPS    c3f800000<>+0(SB), Y4
-	VSUBPS     Y1, Y4, Y4
-	VMULPS     Y0, Y4, Y0
-	VADDPS     Y0, Y3, Y0
-	MOVQ       80(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	MOVQ       48(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	VMULPS     Y0, Y2, Y0
-	MOVQ       88(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	JMP        next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func qrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, FMA3, MMX+
-TEXT ·qrnnBackwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 720(AX), SI
-	MOVQ 744(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 800(AX), SI
-	MOVQ 824(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-
-step:
-	MOVQ rows+56(FP), R8
-
-row:
-	MOVQ  packs_base+88(FP), SI
-	TESTQ SI, SI
-	JNZ   packed
-	MOVQ  n+48(FP), R9
-	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
-
-loop:
-	MOVQ       56(AX), DI
-	IMULQ      SI, DI
-	ADDQ       48(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       (CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       216(AX), DI
-	IMULQ      SI, DI
-	ADDQ       208(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       16(CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       456(AX), DI
-	IMULQ      SI, DI
-	ADDQ       448(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       40(CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       464(AX), R10
-	LEAQ       (DI)(R10*4), DI
-	PREFETCHT0 (DI)
-	LEAQ       (DI)(R10*4), DI
-	PREFETCHT0 (DI)
-	MOVQ       616(AX), DI
-	IMULQ      SI, DI
-	ADDQ       608(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       56(CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       (CX), DI
-	VMOVUPS    (DI)(SI*4), Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    (DI)(SI*4), Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	VMOVUPS    (DI)(SI*4), Y1
-	VMULPS     Y1, Y0, Y1
-	MOVQ       24(CX), DI
-	VMOVUPS    (DI)(SI*4), Y2
-	VMULPS     Y2, Y0, Y0
-	MOVQ       32(CX), DI
-	VMOVUPS    (DI)(SI*4), Y2
-	VADDPS     Y0, Y2, Y0
-	MOVQ       40(CX), DI
-	VMOVUPS    (DI)(SI*4), Y2
-	VMULPS     Y2, Y0, Y2
-	MOVQ       48(CX), DI
-	VMOVUPS    (DI)(SI*4), Y3
-	VMOVUPS    c3f800000<>+0(SB), Y4
-	VSUBPS     Y3, Y4, Y4
-	VMULPS     Y4, Y0, Y3
-	VXORPS     c80000000<>+0(SB), Y2, Y2
-	MOVQ       56(CX), DI
-	VMOVUPS    (DI)(SI*4), Y4
-	VMULPS     Y4, Y0, Y4
-	VADDPS     Y4, Y2, Y2
-	MOVQ       48(CX), DI
-	VMOVUPS    (DI)(SI*4), Y4
-	VMULPS     Y4, Y0, Y0
-	MOVQ       32(CX), DI
-	VMOVUPS    Y0, (DI)(SI*4)
-	MOVQ       24(CX), DI
-	VMOVUPS    (DI)(SI*4), Y0
-	VMOVUPS    c3f800000<>+0(SB), Y4
-	VSUBPS     Y0, Y4, Y4
-	VMULPS     Y0, Y1, Y0
-	VMULPS     Y0, Y4, Y4
-	MOVQ       64(CX), DI
-	TESTQ      BX, BX
-	JNZ        around0
-	VMOVUPS    Y4, (DI)(SI*4)
-	JMP        stored0
-
-around0:
-	VMOVNTPS Y4, (DI)(SI*4)
-
-stored0:
-	MOVQ    48(CX), DI
-	VMOVUPS (DI)(SI*4), Y0
-	VMOVUPS c3f800000<>+0(SB), Y1
-	VSUBPS  Y0, Y1, Y1
-	VMULPS  Y0, Y2, Y0
-	VMULPS  Y0, Y1, Y1
-	MOVQ    72(CX), DI
-	TESTQ   BX, BX
-	JNZ     around1
-	VMOVUPS Y1, (DI)(SI*4)
-	JMP     stored1
-
-around1:
-	VMOVNTPS Y1, (DI)(SI*4)
-
-stored1:
-	MOVQ         40(CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	VMOVUPS      c3f800000<>+0(SB), Y1
-	VFNMADD231PS Y0, Y0, Y1
-	VMULPS       Y3, Y1, Y1
-	MOVQ         80(CX), DI
-	TESTQ        BX, BX
-	JNZ          around2
-	VMOVUPS      Y1, (DI)(SI*4)
-	JMP          stored2
-
-around2:
-	VMOVNTPS Y1, (DI)(SI*4)
-
-stored2:
-	MOVQ   way+80(FP), DI
-	IMUL3Q $0x08, DI, DI
-	ADDQ   DI, SI
-	SUBQ   $0x08, R9
-	JGE    loop
-
-tail:
-	ADDQ         $0x08, R9
-	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
-	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMULPS       Y2, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VSUBPS       Y3, Y4, Y4
-	VMULPS       Y4, Y0, Y3
-	VXORPS       c80000000<>+0(SB), Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y4
-	MOVQ         56(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y4, Y4
-	VMULPS       Y4, Y0, Y4
-	VADDPS       Y4, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y4
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y4, Y4
-	VMULPS       Y4, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y4
-	MOVQ         32(CX), R9
-	VMASKMOVPS   Y0, Y4, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VSUBPS       Y0, Y4, Y4
-	VMULPS       Y0, Y1, Y0
-	VMULPS       Y0, Y4, Y4
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         64(CX), R9
-	VMASKMOVPS   Y4, Y0, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y1
-	VSUBPS       Y0, Y1, Y1
-	VMULPS       Y0, Y2, Y0
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         72(CX), R9
-	VMASKMOVPS   Y1, Y0, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y1
-	VFNMADD231PS Y0, Y0, Y1
-	VMULPS       Y3, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         80(CX), DI
-	VMASKMOVPS   Y1, Y0, (DI)(SI*4)
-
-next:
-	DECQ R8
-	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), SI
-	CMPQ R8, $0x01
-	JNE  group
-	ADDQ $+368, SI
-
-group:
-	XORQ       DI, DI
-	MOVQ       56(AX), R9
-	IMULQ      DI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       216(AX), R9
-	IMULQ      DI, R9
-	ADDQ       208(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       16(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       456(AX), R9
-	IMULQ      DI, R9
-	ADDQ       448(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       40(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       464(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       616(AX), R9
-	IMULQ      DI, R9
-	ADDQ       608(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       56(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	VMOVUPS    76(SI), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VMULPS     Y1, Y0, Y1
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       312(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece0done
-
-piece0:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece0
-
-piece0done:
-	VMULPS     Y2, Y0, Y0
-	MOVQ       32(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VADDPS     Y0, Y2, Y0
-	MOVQ       40(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       472(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece1done
-
-piece1:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece1
-
-piece1done:
-	VMULPS     Y2, Y0, Y2
-	MOVQ       48(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       552(AX), R11
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	DECQ       R10
-	JZ         piece2done
-
-piece2:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS (DI), Y4, Y4
-	VORPS      Y4, Y3, Y3
-	DECQ       R10
-	JNZ        piece2
-
-piece2done:
-	VMOVUPS    c3f800000<>+0(SB), Y4
-	VSUBPS     Y3, Y4, Y4
-	VMULPS     Y4, Y0, Y3
-	VXORPS     c80000000<>+0(SB), Y2, Y2
-	MOVQ       56(CX), DI
-	VMOVUPS    76(SI), Y4
-	VMASKMOVPS (DI), Y4, Y4
-	VMULPS     Y4, Y0, Y4
-	VADDPS     Y4, Y2, Y2
-	MOVQ       48(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       552(AX), R11
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS (DI), Y4, Y4
-	DECQ       R10
-	JZ         piece3done
-
-piece3:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y5
-	VMASKMOVPS (DI), Y5, Y5
-	VORPS      Y5, Y4, Y4
-	DECQ       R10
-	JNZ        piece3
-
-piece3done:
-	VMULPS     Y4, Y0, Y0
-	MOVQ       32(CX), DI
-	VMOVUPS    76(SI), Y4
-	VMASKMOVPS Y0, Y4, (DI)
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       312(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece4done
-
-piece4:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS (DI), Y4, Y4
-	VORPS      Y4, Y0, Y0
-	DECQ       R10
-	JNZ        piece4
-
-piece4done:
-	VMOVUPS    c3f800000<>+0(SB), Y4
-	VSUBPS     Y0, Y4, Y4
-	VMULPS     Y0, Y1, Y0
-	VMULPS     Y0, Y4, Y4
-	MOVQ       64(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       712(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y4, Y0, (DI)
-	DECQ       R10
-	JZ         piece5done
-
-piece5:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y4, Y0, (DI)
-	DECQ       R10
-	JNZ        piece5
-
-piece5done:
-	MOVQ       48(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       552(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece6done
-
-piece6:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VORPS      Y1, Y0, Y0
-	DECQ       R10
-	JNZ        piece6
-
-piece6done:
-	VMOVUPS    c3f800000<>+0(SB), Y1
-	VSUBPS     Y0, Y1, Y1
-	VMULPS     Y0, Y2, Y0
-	VMULPS     Y0, Y1, Y1
-	MOVQ       72(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       792(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y1, Y0, (DI)
-	DECQ       R10
-	JZ         piece7done
-
-piece7:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y1, Y0, (DI)
-	DECQ       R10
-	JNZ        piece7
-
-piece7done:
-	MOVQ       40(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       472(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece8done
-
-piece8:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VORPS      Y1, Y0, Y0
-	DECQ       R10
-	JNZ        piece8
-
-piece8done:
-	VMOVUPS      c3f800000<>+0(SB), Y1
-	VFNMADD231PS Y0, Y0, Y1
-	VMULPS       Y3, Y1, Y1
-	MOVQ         80(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), SI
-	MOVQ         872(AX), R10
-	VMOVUPS      (R9), Y0
-	VMASKMOVPS   Y1, Y0, (DI)
-	DECQ         SI
-	JZ           piece9done
-
-piece9:
-	ADDQ       R10, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y1, Y0, (DI)
-	DECQ       SI
-	JNZ        piece9
-
-piece9done:
-	JMP next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·qrnnComposeLoopAVX2(SB), NOSPLIT, $0-112
+TEXT ·qrnnComposeLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -8807,42 +3386,34 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ  packs_base+88(FP), BX
+	MOVQ  packs_base+80(FP), BX
 	TESTQ BX, BX
 	JNZ   packed
-	MOVQ  n+48(FP), R8
+	MOVQ  n+48(FP), SI
 	XORQ  BX, BX
-	MOVQ  way+80(FP), SI
-	TESTQ SI, SI
-	JGE   up
-	MOVQ  R8, BX
-	ANDQ  $-8, BX
-	SUBQ  $0x08, BX
-
-up:
-	SUBQ $0x08, R8
-	JLT  tail
+	SUBQ  $0x08, SI
+	JLT   tail
 
 loop:
-	MOVQ         56(AX), SI
-	IMULQ        BX, SI
-	ADDQ         48(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         (CX), SI
-	PREFETCHT0   (SI)
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         64(AX), R9
-	LEAQ         (SI)(R9*4), SI
-	PREFETCHT0   (SI)
-	MOVQ         376(AX), SI
-	IMULQ        BX, SI
-	ADDQ         368(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         32(CX), SI
-	PREFETCHT0   (SI)
-	MOVQ         (CX), SI
-	VMOVUPS      (SI)(BX*4), Y0
-	MOVQ         8(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         376(AX), R8
+	IMULQ        BX, R8
+	ADDQ         368(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(BX*4), Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(BX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -8868,10 +3439,10 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	MOVQ         24(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(BX*4), Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -8901,40 +3472,36 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
 	VMULPS       Y2, Y1, Y2
-	MOVQ         40(CX), SI
-	VMOVUPS      (SI)(BX*4), Y3
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(BX*4), Y3
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         32(CX), SI
-	VMOVUPS      Y0, (SI)(BX*4)
-	MOVQ         40(CX), SI
-	VMOVUPS      Y3, (SI)(BX*4)
-	MOVQ         way+80(FP), SI
-	IMUL3Q       $0x08, SI, SI
-	ADDQ         SI, BX
-	SUBQ         $0x08, R8
+	MOVQ         32(CX), R8
+	VMOVUPS      Y0, (R8)(BX*4)
+	MOVQ         40(CX), R8
+	VMOVUPS      Y3, (R8)(BX*4)
+	ADDQ         $0x08, BX
+	SUBQ         $0x08, SI
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, R8
+	ADDQ         $0x08, SI
 	JZ           next
-	MOVQ         n+48(FP), BX
-	SUBQ         R8, BX
-	LEAQ         mask<>+0(SB), SI
+	LEAQ         mask<>+0(SB), R8
 	MOVQ         $0x00000010, R9
-	SUBQ         R8, R9
-	VMOVUPS      (SI)(R9*4), Y0
-	MOVQ         (CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         8(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	SUBQ         SI, R9
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         (CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         8(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -8960,12 +3527,12 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         16(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         24(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         24(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -8995,22 +3562,22 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         32(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         32(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y2
-	VMOVUPS      (SI)(R9*4), Y3
-	MOVQ         40(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         40(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y3, Y3
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         32(CX), R8
-	VMASKMOVPS   Y0, Y1, (R8)(BX*4)
-	VMOVUPS      (SI)(R9*4), Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         32(CX), SI
+	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
+	VMOVUPS      (R8)(R9*4), Y0
 	MOVQ         40(CX), SI
 	VMASKMOVPS   Y3, Y0, (SI)(BX*4)
 
@@ -9073,7 +3640,7 @@ nextstep:
 	JMP  step
 
 packed:
-	MOVQ packs_base+88(FP), BX
+	MOVQ packs_base+80(FP), BX
 	CMPQ DI, $0x01
 	JNE  group
 	ADDQ $+368, BX
@@ -9218,315 +3785,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func qrnnComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, MMX+
-TEXT ·qrnnComposeBackwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 400(AX), BX
-	MOVQ 424(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-
-step:
-	MOVQ rows+56(FP), DI
-
-row:
-	MOVQ  packs_base+88(FP), BX
-	TESTQ BX, BX
-	JNZ   packed
-	MOVQ  n+48(FP), R8
-	XORQ  BX, BX
-	MOVQ  way+80(FP), SI
-	TESTQ SI, SI
-	JGE   up
-	MOVQ  R8, BX
-	ANDQ  $-8, BX
-	SUBQ  $0x08, BX
-
-up:
-	SUBQ $0x08, R8
-	JLT  tail
-
-loop:
-	MOVQ       56(AX), SI
-	IMULQ      BX, SI
-	ADDQ       48(AX), SI
-	SHLQ       $0x02, SI
-	ADDQ       (CX), SI
-	PREFETCHT0 (SI)
-	MOVQ       376(AX), SI
-	IMULQ      BX, SI
-	ADDQ       368(AX), SI
-	SHLQ       $0x02, SI
-	ADDQ       32(CX), SI
-	PREFETCHT0 (SI)
-	MOVQ       384(AX), R9
-	LEAQ       (SI)(R9*4), SI
-	PREFETCHT0 (SI)
-	MOVQ       (CX), SI
-	VMOVUPS    (SI)(BX*4), Y0
-	MOVQ       8(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	VMULPS     Y1, Y0, Y0
-	MOVQ       24(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	VADDPS     Y0, Y1, Y0
-	MOVQ       32(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	VMULPS     Y1, Y0, Y0
-	MOVQ       40(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	MOVQ       32(CX), SI
-	VMOVUPS    (SI)(BX*4), Y2
-	VMULPS     Y2, Y1, Y1
-	MOVQ       24(CX), SI
-	VMOVUPS    Y0, (SI)(BX*4)
-	MOVQ       40(CX), SI
-	VMOVUPS    Y1, (SI)(BX*4)
-	MOVQ       way+80(FP), SI
-	IMUL3Q     $0x08, SI, SI
-	ADDQ       SI, BX
-	SUBQ       $0x08, R8
-	JGE        loop
-
-tail:
-	ADDQ       $0x08, R8
-	JZ         next
-	MOVQ       n+48(FP), BX
-	SUBQ       R8, BX
-	LEAQ       mask<>+0(SB), SI
-	MOVQ       $0x00000010, R9
-	SUBQ       R8, R9
-	VMOVUPS    (SI)(R9*4), Y0
-	MOVQ       (CX), R8
-	VMASKMOVPS (R8)(BX*4), Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       8(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       16(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       24(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VADDPS     Y0, Y1, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       32(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       40(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VMOVUPS    (SI)(R9*4), Y2
-	MOVQ       32(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y2, Y2
-	VMULPS     Y2, Y1, Y1
-	VMOVUPS    (SI)(R9*4), Y2
-	MOVQ       24(CX), R8
-	VMASKMOVPS Y0, Y2, (R8)(BX*4)
-	VMOVUPS    (SI)(R9*4), Y0
-	MOVQ       40(CX), SI
-	VMASKMOVPS Y1, Y0, (SI)(BX*4)
-
-next:
-	DECQ DI
-	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), BX
-	CMPQ DI, $0x01
-	JNE  group
-	ADDQ $+368, BX
-
-group:
-	XORQ       SI, SI
-	MOVQ       56(AX), R8
-	IMULQ      SI, R8
-	ADDQ       48(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       (CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       376(AX), R8
-	IMULQ      SI, R8
-	ADDQ       368(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       32(CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       384(AX), SI
-	LEAQ       (R8)(SI*4), R8
-	PREFETCHT0 (R8)
-	MOVQ       (CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
-	MOVQ       8(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
-	MOVQ       232(AX), R10
-	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	DECQ       R9
-	JZ         piece0done
-
-piece0:
-	ADDQ       R10, SI
-	ADDQ       $0x20, R8
-	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R9
-	JNZ        piece0
-
-piece0done:
-	VMULPS     Y1, Y0, Y0
-	MOVQ       24(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	VADDPS     Y0, Y1, Y0
-	MOVQ       32(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
-	MOVQ       392(AX), R10
-	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	DECQ       R9
-	JZ         piece1done
-
-piece1:
-	ADDQ       R10, SI
-	ADDQ       $0x20, R8
-	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R9
-	JNZ        piece1
-
-piece1done:
-	VMULPS     Y1, Y0, Y0
-	MOVQ       40(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	MOVQ       32(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
-	MOVQ       392(AX), R10
-	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
-	DECQ       R9
-	JZ         piece2done
-
-piece2:
-	ADDQ       R10, SI
-	ADDQ       $0x20, R8
-	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R9
-	JNZ        piece2
-
-piece2done:
-	VMULPS     Y2, Y1, Y1
-	MOVQ       24(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS Y0, Y2, (SI)
-	MOVQ       40(CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS Y1, Y0, (SI)
-	JMP        next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
+// func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·lsLstmCoreInferenceLoopAVX2(SB), NOSPLIT, $0-112
+TEXT ·lsLstmCoreInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -9612,64 +3873,56 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ  packs_base+88(FP), SI
+	MOVQ  packs_base+80(FP), SI
 	TESTQ SI, SI
 	JNZ   packed
-	MOVQ  n+48(FP), R9
+	MOVQ  n+48(FP), DI
 	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
+	SUBQ  $0x08, DI
+	JLT   tail
 
 loop:
-	MOVQ         696(AX), DI
-	IMULQ        SI, DI
-	ADDQ         688(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         64(CX), DI
-	PREFETCHT0   (DI)
+	MOVQ         696(AX), R9
+	IMULQ        SI, R9
+	ADDQ         688(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         64(CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         704(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         856(AX), DI
-	IMULQ        SI, DI
-	ADDQ         848(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         80(CX), DI
-	PREFETCHT0   (DI)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         856(AX), R9
+	IMULQ        SI, R9
+	ADDQ         848(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         80(CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         864(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         1016(AX), DI
-	IMULQ        SI, DI
-	ADDQ         1008(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         96(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         (CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         1016(AX), R9
+	IMULQ        SI, R9
+	ADDQ         1008(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         96(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(SI*4), Y0
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -9700,15 +3953,15 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         32(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         40(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
+	MOVQ         40(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         48(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	MOVQ         56(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
+	MOVQ         48(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         56(CX), R9
+	VMOVUPS      (R9)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -9736,15 +3989,15 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	MOVQ         64(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         72(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         64(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
+	MOVQ         72(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         80(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	MOVQ         88(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
+	MOVQ         80(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         88(CX), R9
+	VMOVUPS      (R9)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -9775,31 +4028,31 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         96(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         96(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y0, Y1, Y0
-	MOVQ         136(CX), DI
+	MOVQ         136(CX), R9
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Y0, (DI)(SI*4)
+	VMOVUPS      Y0, (R9)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (DI)(SI*4)
+	VMOVNTPS Y0, (R9)(SI*4)
 
 stored0:
-	MOVQ         96(CX), DI
-	VMOVUPS      Y0, (DI)(SI*4)
-	MOVQ         104(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         112(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         96(CX), R9
+	VMOVUPS      Y0, (R9)(SI*4)
+	MOVQ         104(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
+	MOVQ         112(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         120(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	MOVQ         128(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
+	MOVQ         120(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         128(CX), R9
+	VMOVUPS      (R9)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -9831,43 +4084,39 @@ stored0:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y0
-	MOVQ         144(CX), DI
+	MOVQ         144(CX), R9
 	TESTQ        BX, BX
 	JNZ          around1
-	VMOVUPS      Y0, (DI)(SI*4)
+	VMOVUPS      Y0, (R9)(SI*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Y0, (DI)(SI*4)
+	VMOVNTPS Y0, (R9)(SI*4)
 
 stored1:
-	MOVQ   way+80(FP), DI
-	IMUL3Q $0x08, DI, DI
-	ADDQ   DI, SI
-	SUBQ   $0x08, R9
-	JGE    loop
+	ADDQ $0x08, SI
+	SUBQ $0x08, DI
+	JGE  loop
 
 tail:
-	ADDQ         $0x08, R9
+	ADDQ         $0x08, DI
 	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
+	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	SUBQ         DI, R10
+	VMOVUPS      (R9)(R10*4), Y0
+	MOVQ         (CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         8(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         16(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         24(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -9898,19 +4147,19 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         32(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         40(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         56(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         48(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         56(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -9938,19 +4187,19 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         64(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         72(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         64(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         72(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         80(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         88(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         80(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         88(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -9981,30 +4230,30 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         96(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         96(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y0, Y1, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         136(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         96(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         104(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         112(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         136(CX), DI
+	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         96(CX), DI
+	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         104(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         112(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         120(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         128(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         120(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         128(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -10036,7 +4285,7 @@ tail:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y0
-	VMOVUPS      (DI)(R10*4), Y1
+	VMOVUPS      (R9)(R10*4), Y1
 	MOVQ         144(CX), DI
 	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 
@@ -10203,7 +4452,7 @@ nextstep:
 	JMP  step
 
 packed:
-	MOVQ packs_base+88(FP), SI
+	MOVQ packs_base+80(FP), SI
 	CMPQ R8, $0x01
 	JNE  group
 	ADDQ $+368, SI
@@ -10561,1938 +4810,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
+// func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·lsLstmCoreForwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 720(AX), SI
-	MOVQ 744(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 800(AX), SI
-	MOVQ 824(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 880(AX), SI
-	MOVQ 904(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 960(AX), SI
-	MOVQ 984(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 1040(AX), SI
-	MOVQ 1064(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 1120(AX), SI
-	MOVQ 1144(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	MOVQ 1200(AX), SI
-	MOVQ 1224(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 120(CX)
-	MOVQ 1280(AX), SI
-	MOVQ 1304(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 128(CX)
-	MOVQ 1360(AX), SI
-	MOVQ 1384(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 136(CX)
-	MOVQ 1440(AX), SI
-	MOVQ 1464(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 144(CX)
-	MOVQ 1520(AX), SI
-	MOVQ 1544(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 152(CX)
-	MOVQ 1600(AX), SI
-	MOVQ 1624(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 160(CX)
-	MOVQ 1680(AX), SI
-	MOVQ 1704(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 168(CX)
-	MOVQ 1760(AX), SI
-	MOVQ 1784(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 176(CX)
-
-step:
-	MOVQ rows+56(FP), R8
-
-row:
-	MOVQ  packs_base+88(FP), SI
-	TESTQ SI, SI
-	JNZ   packed
-	MOVQ  n+48(FP), R9
-	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
-
-loop:
-	MOVQ         696(AX), DI
-	IMULQ        SI, DI
-	ADDQ         688(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         64(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         704(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         856(AX), DI
-	IMULQ        SI, DI
-	ADDQ         848(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         80(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         864(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         1016(AX), DI
-	IMULQ        SI, DI
-	ADDQ         1008(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         96(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         (CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VADDPS       Y2, Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b400000<>+0(SB), Y1
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b400000<>+0(SB), Y1, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VPSUBD       c4b400000<>+0(SB), Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VBLENDVPS    Y0, Y3, Y2, Y0
-	VDIVPS       Y1, Y0, Y0
-	MOVQ         136(CX), DI
-	TESTQ        BX, BX
-	JNZ          around0
-	VMOVUPS      Y0, (DI)(SI*4)
-	JMP          stored0
-
-around0:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored0:
-	MOVQ         32(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         40(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VADDPS       Y2, Y1, Y1
-	MOVQ         48(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	MOVQ         56(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc1a00000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b40007f<>+0(SB), Y2
-	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
-	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3d35f5ff<>+0(SB), Y4
-	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VMOVUPS      cbf000000<>+0(SB), Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VFMADD231PS  Y4, Y2, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VDIVPS       Y2, Y3, Y2
-	VANDPS       c7fffffff<>+0(SB), Y2, Y2
-	VANDPS       c80000000<>+0(SB), Y1, Y1
-	VORPS        Y2, Y1, Y1
-	MOVQ         144(CX), DI
-	TESTQ        BX, BX
-	JNZ          around1
-	VMOVUPS      Y1, (DI)(SI*4)
-	JMP          stored1
-
-around1:
-	VMOVNTPS Y1, (DI)(SI*4)
-
-stored1:
-	VMULPS       Y1, Y0, Y0
-	MOVQ         64(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         72(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VADDPS       Y2, Y1, Y1
-	MOVQ         80(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	MOVQ         88(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	MOVQ         152(CX), DI
-	TESTQ        BX, BX
-	JNZ          around2
-	VMOVUPS      Y1, (DI)(SI*4)
-	JMP          stored2
-
-around2:
-	VMOVNTPS Y1, (DI)(SI*4)
-
-stored2:
-	MOVQ    96(CX), DI
-	VMOVUPS (DI)(SI*4), Y2
-	VMULPS  Y2, Y1, Y1
-	VADDPS  Y0, Y1, Y0
-	MOVQ    160(CX), DI
-	TESTQ   BX, BX
-	JNZ     around3
-	VMOVUPS Y0, (DI)(SI*4)
-	JMP     stored3
-
-around3:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored3:
-	MOVQ         96(CX), DI
-	VMOVUPS      Y0, (DI)(SI*4)
-	MOVQ         104(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         112(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VADDPS       Y2, Y1, Y1
-	MOVQ         120(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	MOVQ         128(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	MOVQ         168(CX), DI
-	TESTQ        BX, BX
-	JNZ          around4
-	VMOVUPS      Y1, (DI)(SI*4)
-	JMP          stored4
-
-around4:
-	VMOVNTPS Y1, (DI)(SI*4)
-
-stored4:
-	VMULPS  Y0, Y1, Y0
-	MOVQ    176(CX), DI
-	TESTQ   BX, BX
-	JNZ     around5
-	VMOVUPS Y0, (DI)(SI*4)
-	JMP     stored5
-
-around5:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored5:
-	MOVQ   way+80(FP), DI
-	IMUL3Q $0x08, DI, DI
-	ADDQ   DI, SI
-	SUBQ   $0x08, R9
-	JGE    loop
-
-tail:
-	ADDQ         $0x08, R9
-	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
-	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b400000<>+0(SB), Y1
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b400000<>+0(SB), Y1, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VPSUBD       c4b400000<>+0(SB), Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VBLENDVPS    Y0, Y3, Y2, Y0
-	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         136(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         56(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc1a00000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b40007f<>+0(SB), Y2
-	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
-	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3d35f5ff<>+0(SB), Y4
-	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VMOVUPS      cbf000000<>+0(SB), Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VFMADD231PS  Y4, Y2, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VDIVPS       Y2, Y3, Y2
-	VANDPS       c7fffffff<>+0(SB), Y2, Y2
-	VANDPS       c80000000<>+0(SB), Y1, Y1
-	VORPS        Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         144(CX), R9
-	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
-	VMULPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         64(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         72(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         80(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         88(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         152(CX), R9
-	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         96(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMULPS       Y2, Y1, Y1
-	VADDPS       Y0, Y1, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         160(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         96(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         104(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         112(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         120(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         128(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         168(CX), R9
-	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
-	VMULPS       Y0, Y1, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         176(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-
-next:
-	DECQ R8
-	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 912(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 992(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1072(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1152(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	MOVQ 120(CX), SI
-	MOVQ 1232(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 120(CX)
-	MOVQ 128(CX), SI
-	MOVQ 1312(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 128(CX)
-	MOVQ 136(CX), SI
-	MOVQ 1392(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 136(CX)
-	MOVQ 144(CX), SI
-	MOVQ 1472(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 144(CX)
-	MOVQ 152(CX), SI
-	MOVQ 1552(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 152(CX)
-	MOVQ 160(CX), SI
-	MOVQ 1632(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 160(CX)
-	MOVQ 168(CX), SI
-	MOVQ 1712(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 168(CX)
-	MOVQ 176(CX), SI
-	MOVQ 1792(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 176(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 920(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 1000(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1080(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1160(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	MOVQ 120(CX), SI
-	MOVQ 1240(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 120(CX)
-	MOVQ 128(CX), SI
-	MOVQ 1320(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 128(CX)
-	MOVQ 136(CX), SI
-	MOVQ 1400(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 136(CX)
-	MOVQ 144(CX), SI
-	MOVQ 1480(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 144(CX)
-	MOVQ 152(CX), SI
-	MOVQ 1560(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 152(CX)
-	MOVQ 160(CX), SI
-	MOVQ 1640(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 160(CX)
-	MOVQ 168(CX), SI
-	MOVQ 1720(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 168(CX)
-	MOVQ 176(CX), SI
-	MOVQ 1800(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 176(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), SI
-	CMPQ R8, $0x01
-	JNE  group
-	ADDQ $+368, SI
-
-group:
-	XORQ       DI, DI
-	MOVQ       696(AX), R9
-	IMULQ      DI, R9
-	ADDQ       688(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       64(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       704(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       856(AX), R9
-	IMULQ      DI, R9
-	ADDQ       848(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       80(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       864(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       1016(AX), R9
-	IMULQ      DI, R9
-	ADDQ       1008(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       96(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       72(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece0done
-
-piece0:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VORPS      Y1, Y0, Y0
-	DECQ       R10
-	JNZ        piece0
-
-piece0done:
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       232(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece1done
-
-piece1:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece1
-
-piece1done:
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b400000<>+0(SB), Y1
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b400000<>+0(SB), Y1, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VPSUBD       c4b400000<>+0(SB), Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VBLENDVPS    Y0, Y3, Y2, Y0
-	VDIVPS       Y1, Y0, Y0
-	MOVQ         136(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         1432(AX), R11
-	VMOVUPS      (R9), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	DECQ         R10
-	JZ           piece2done
-
-piece2:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	DECQ       R10
-	JNZ        piece2
-
-piece2done:
-	MOVQ       32(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       392(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece3done
-
-piece3:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece3
-
-piece3done:
-	MOVQ       40(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VADDPS     Y2, Y1, Y1
-	MOVQ       48(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       552(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece4done
-
-piece4:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece4
-
-piece4done:
-	MOVQ         56(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc1a00000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b40007f<>+0(SB), Y2
-	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
-	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3d35f5ff<>+0(SB), Y4
-	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VMOVUPS      cbf000000<>+0(SB), Y3
-	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
-	VFMADD231PS  Y4, Y2, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y2
-	VDIVPS       Y2, Y3, Y2
-	VANDPS       c7fffffff<>+0(SB), Y2, Y2
-	VANDPS       c80000000<>+0(SB), Y1, Y1
-	VORPS        Y2, Y1, Y1
-	MOVQ         144(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         1512(AX), R11
-	VMOVUPS      (R9), Y2
-	VMASKMOVPS   Y1, Y2, (DI)
-	DECQ         R10
-	JZ           piece5done
-
-piece5:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
-	DECQ       R10
-	JNZ        piece5
-
-piece5done:
-	VMULPS     Y1, Y0, Y0
-	MOVQ       64(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       712(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece6done
-
-piece6:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece6
-
-piece6done:
-	MOVQ       72(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VADDPS     Y2, Y1, Y1
-	MOVQ       80(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       872(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece7done
-
-piece7:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece7
-
-piece7done:
-	MOVQ         88(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	MOVQ         152(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         1592(AX), R11
-	VMOVUPS      (R9), Y2
-	VMASKMOVPS   Y1, Y2, (DI)
-	DECQ         R10
-	JZ           piece8done
-
-piece8:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
-	DECQ       R10
-	JNZ        piece8
-
-piece8done:
-	MOVQ       96(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VMULPS     Y2, Y1, Y1
-	VADDPS     Y0, Y1, Y0
-	MOVQ       160(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	MOVQ       96(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	MOVQ       104(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       1112(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece9done
-
-piece9:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece9
-
-piece9done:
-	MOVQ       112(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VADDPS     Y2, Y1, Y1
-	MOVQ       120(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       1272(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece10done
-
-piece10:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece10
-
-piece10done:
-	MOVQ         128(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	MOVQ         168(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         1752(AX), R11
-	VMOVUPS      (R9), Y2
-	VMASKMOVPS   Y1, Y2, (DI)
-	DECQ         R10
-	JZ           piece11done
-
-piece11:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
-	DECQ       R10
-	JNZ        piece11
-
-piece11done:
-	VMULPS     Y0, Y1, Y0
-	MOVQ       176(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	JMP        next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func lsLstmCoreBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, FMA3, MMX+
-TEXT ·lsLstmCoreBackwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 720(AX), SI
-	MOVQ 744(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 800(AX), SI
-	MOVQ 824(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 880(AX), SI
-	MOVQ 904(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 960(AX), SI
-	MOVQ 984(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-
-step:
-	MOVQ rows+56(FP), R8
-
-row:
-	MOVQ  packs_base+88(FP), SI
-	TESTQ SI, SI
-	JNZ   packed
-	MOVQ  n+48(FP), R9
-	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
-
-loop:
-	MOVQ       56(AX), DI
-	IMULQ      SI, DI
-	ADDQ       48(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       (CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       216(AX), DI
-	IMULQ      SI, DI
-	ADDQ       208(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       16(CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       456(AX), DI
-	IMULQ      SI, DI
-	ADDQ       448(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       40(CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       696(AX), DI
-	IMULQ      SI, DI
-	ADDQ       688(AX), DI
-	SHLQ       $0x02, DI
-	ADDQ       64(CX), DI
-	PREFETCHT0 (DI)
-	MOVQ       704(AX), R10
-	LEAQ       (DI)(R10*4), DI
-	PREFETCHT0 (DI)
-	LEAQ       (DI)(R10*4), DI
-	PREFETCHT0 (DI)
-	LEAQ       (DI)(R10*4), DI
-	PREFETCHT0 (DI)
-	MOVQ       (CX), DI
-	VMOVUPS    (DI)(SI*4), Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    (DI)(SI*4), Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	VMOVUPS    (DI)(SI*4), Y1
-	VMULPS     Y1, Y0, Y1
-	MOVQ       24(CX), DI
-	VMOVUPS    (DI)(SI*4), Y2
-	VMULPS     Y2, Y0, Y0
-	MOVQ       32(CX), DI
-	VMOVUPS    (DI)(SI*4), Y2
-	VADDPS     Y0, Y2, Y0
-	MOVQ       24(CX), DI
-	VMOVUPS    (DI)(SI*4), Y2
-	VMOVUPS    c3f800000<>+0(SB), Y3
-	VSUBPS     Y2, Y3, Y3
-	VMULPS     Y2, Y1, Y1
-	VMULPS     Y1, Y3, Y3
-	MOVQ       72(CX), DI
-	TESTQ      BX, BX
-	JNZ        around0
-	VMOVUPS    Y3, (DI)(SI*4)
-	JMP        stored0
-
-around0:
-	VMOVNTPS Y3, (DI)(SI*4)
-
-stored0:
-	MOVQ    40(CX), DI
-	VMOVUPS (DI)(SI*4), Y1
-	VMULPS  Y1, Y0, Y1
-	MOVQ    48(CX), DI
-	VMOVUPS (DI)(SI*4), Y2
-	VMULPS  Y2, Y0, Y2
-	MOVQ    32(CX), DI
-	VMOVUPS Y2, (DI)(SI*4)
-	MOVQ    48(CX), DI
-	VMOVUPS (DI)(SI*4), Y2
-	VMOVUPS c3f800000<>+0(SB), Y3
-	VSUBPS  Y2, Y3, Y3
-	VMULPS  Y2, Y1, Y1
-	VMULPS  Y1, Y3, Y3
-	MOVQ    80(CX), DI
-	TESTQ   BX, BX
-	JNZ     around1
-	VMOVUPS Y3, (DI)(SI*4)
-	JMP     stored1
-
-around1:
-	VMOVNTPS Y3, (DI)(SI*4)
-
-stored1:
-	MOVQ         56(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	VMULPS       Y1, Y0, Y1
-	MOVQ         64(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VMULPS       Y2, Y0, Y0
-	MOVQ         56(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y0, Y3, Y3
-	MOVQ         88(CX), DI
-	TESTQ        BX, BX
-	JNZ          around2
-	VMOVUPS      Y3, (DI)(SI*4)
-	JMP          stored2
-
-around2:
-	VMOVNTPS Y3, (DI)(SI*4)
-
-stored2:
-	MOVQ    64(CX), DI
-	VMOVUPS (DI)(SI*4), Y0
-	VMOVUPS c3f800000<>+0(SB), Y2
-	VSUBPS  Y0, Y2, Y2
-	VMULPS  Y0, Y1, Y0
-	VMULPS  Y0, Y2, Y2
-	MOVQ    96(CX), DI
-	TESTQ   BX, BX
-	JNZ     around3
-	VMOVUPS Y2, (DI)(SI*4)
-	JMP     stored3
-
-around3:
-	VMOVNTPS Y2, (DI)(SI*4)
-
-stored3:
-	MOVQ   way+80(FP), DI
-	IMUL3Q $0x08, DI, DI
-	ADDQ   DI, SI
-	SUBQ   $0x08, R9
-	JGE    loop
-
-tail:
-	ADDQ         $0x08, R9
-	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
-	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMULPS       Y2, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VSUBPS       Y2, Y3, Y3
-	VMULPS       Y2, Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         72(CX), R9
-	VMASKMOVPS   Y3, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         32(CX), R9
-	VMASKMOVPS   Y2, Y3, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VSUBPS       Y2, Y3, Y3
-	VMULPS       Y2, Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         80(CX), R9
-	VMASKMOVPS   Y3, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         56(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         64(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMULPS       Y2, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         56(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y0, Y3, Y3
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         88(CX), R9
-	VMASKMOVPS   Y3, Y0, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         64(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VSUBPS       Y0, Y2, Y2
-	VMULPS       Y0, Y1, Y0
-	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         96(CX), DI
-	VMASKMOVPS   Y2, Y0, (DI)(SI*4)
-
-next:
-	DECQ R8
-	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 912(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 992(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 920(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 1000(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), SI
-	CMPQ R8, $0x01
-	JNE  group
-	ADDQ $+368, SI
-
-group:
-	XORQ       DI, DI
-	MOVQ       56(AX), R9
-	IMULQ      DI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       216(AX), R9
-	IMULQ      DI, R9
-	ADDQ       208(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       16(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       456(AX), R9
-	IMULQ      DI, R9
-	ADDQ       448(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       40(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       696(AX), R9
-	IMULQ      DI, R9
-	ADDQ       688(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       64(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       704(AX), DI
-	LEAQ       (R9)(DI*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(DI*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(DI*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	VMOVUPS    76(SI), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VMULPS     Y1, Y0, Y1
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       312(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece0done
-
-piece0:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece0
-
-piece0done:
-	VMULPS     Y2, Y0, Y0
-	MOVQ       32(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VADDPS     Y0, Y2, Y0
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       312(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece1done
-
-piece1:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece1
-
-piece1done:
-	VMOVUPS    c3f800000<>+0(SB), Y3
-	VSUBPS     Y2, Y3, Y3
-	VMULPS     Y2, Y1, Y1
-	VMULPS     Y1, Y3, Y3
-	MOVQ       72(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       792(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y3, Y1, (DI)
-	DECQ       R10
-	JZ         piece2done
-
-piece2:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y3, Y1, (DI)
-	DECQ       R10
-	JNZ        piece2
-
-piece2done:
-	MOVQ       40(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VMULPS     Y1, Y0, Y1
-	MOVQ       48(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       552(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece3done
-
-piece3:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece3
-
-piece3done:
-	VMULPS     Y2, Y0, Y2
-	MOVQ       32(CX), DI
-	VMOVUPS    76(SI), Y3
-	VMASKMOVPS Y2, Y3, (DI)
-	MOVQ       48(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       552(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece4done
-
-piece4:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece4
-
-piece4done:
-	VMOVUPS    c3f800000<>+0(SB), Y3
-	VSUBPS     Y2, Y3, Y3
-	VMULPS     Y2, Y1, Y1
-	VMULPS     Y1, Y3, Y3
-	MOVQ       80(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       872(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y3, Y1, (DI)
-	DECQ       R10
-	JZ         piece5done
-
-piece5:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y3, Y1, (DI)
-	DECQ       R10
-	JNZ        piece5
-
-piece5done:
-	MOVQ       56(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       632(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece6done
-
-piece6:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece6
-
-piece6done:
-	VMULPS     Y1, Y0, Y1
-	MOVQ       64(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       712(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece7done
-
-piece7:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece7
-
-piece7done:
-	VMULPS     Y2, Y0, Y0
-	MOVQ       56(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       632(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece8done
-
-piece8:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece8
-
-piece8done:
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VFNMADD231PS Y2, Y2, Y3
-	VMULPS       Y0, Y3, Y3
-	MOVQ         88(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         952(AX), R11
-	VMOVUPS      (R9), Y0
-	VMASKMOVPS   Y3, Y0, (DI)
-	DECQ         R10
-	JZ           piece9done
-
-piece9:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y3, Y0, (DI)
-	DECQ       R10
-	JNZ        piece9
-
-piece9done:
-	MOVQ       64(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       712(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece10done
-
-piece10:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y0, Y0
-	DECQ       R10
-	JNZ        piece10
-
-piece10done:
-	VMOVUPS    c3f800000<>+0(SB), Y2
-	VSUBPS     Y0, Y2, Y2
-	VMULPS     Y0, Y1, Y0
-	VMULPS     Y0, Y2, Y2
-	MOVQ       96(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), SI
-	MOVQ       1032(AX), R10
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y2, Y0, (DI)
-	DECQ       SI
-	JZ         piece11done
-
-piece11:
-	ADDQ       R10, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y2, Y0, (DI)
-	DECQ       SI
-	JNZ        piece11
-
-piece11done:
-	JMP next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·lsLstmCoreComposeLoopAVX2(SB), NOSPLIT, $0-112
+TEXT ·lsLstmCoreComposeLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -12558,68 +4878,60 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ  packs_base+88(FP), BX
+	MOVQ  packs_base+80(FP), BX
 	TESTQ BX, BX
 	JNZ   packed
-	MOVQ  n+48(FP), R8
+	MOVQ  n+48(FP), SI
 	XORQ  BX, BX
-	MOVQ  way+80(FP), SI
-	TESTQ SI, SI
-	JGE   up
-	MOVQ  R8, BX
-	ANDQ  $-8, BX
-	SUBQ  $0x08, BX
-
-up:
-	SUBQ $0x08, R8
-	JLT  tail
+	SUBQ  $0x08, SI
+	JLT   tail
 
 loop:
-	MOVQ         376(AX), SI
-	IMULQ        BX, SI
-	ADDQ         368(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         32(CX), SI
-	PREFETCHT0   (SI)
-	MOVQ         536(AX), SI
-	IMULQ        BX, SI
-	ADDQ         528(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         48(CX), SI
-	PREFETCHT0   (SI)
-	MOVQ         696(AX), SI
-	IMULQ        BX, SI
-	ADDQ         688(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         64(CX), SI
-	PREFETCHT0   (SI)
+	MOVQ         376(AX), R8
+	IMULQ        BX, R8
+	ADDQ         368(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         536(AX), R8
+	IMULQ        BX, R8
+	ADDQ         528(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         48(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         696(AX), R8
+	IMULQ        BX, R8
+	ADDQ         688(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         64(CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         704(AX), R9
-	LEAQ         (SI)(R9*4), SI
-	PREFETCHT0   (SI)
-	MOVQ         856(AX), SI
-	IMULQ        BX, SI
-	ADDQ         848(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         80(CX), SI
-	PREFETCHT0   (SI)
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         856(AX), R8
+	IMULQ        BX, R8
+	ADDQ         848(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         80(CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         864(AX), R9
-	LEAQ         (SI)(R9*4), SI
-	PREFETCHT0   (SI)
-	MOVQ         1016(AX), SI
-	IMULQ        BX, SI
-	ADDQ         1008(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         96(CX), SI
-	PREFETCHT0   (SI)
-	MOVQ         (CX), SI
-	VMOVUPS      (SI)(BX*4), Y0
-	MOVQ         8(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         1016(AX), R8
+	IMULQ        BX, R8
+	ADDQ         1008(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         96(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(BX*4), Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(BX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	MOVQ         24(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(BX*4), Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -12650,15 +4962,15 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         32(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	MOVQ         40(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(BX*4), Y1
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         48(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
-	MOVQ         56(CX), SI
-	VMOVUPS      (SI)(BX*4), Y3
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         56(CX), R8
+	VMOVUPS      (R8)(BX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -12686,15 +4998,15 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	MOVQ         64(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	MOVQ         72(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         64(CX), R8
+	VMOVUPS      (R8)(BX*4), Y1
+	MOVQ         72(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         80(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
-	MOVQ         88(CX), SI
-	VMOVUPS      (SI)(BX*4), Y3
+	MOVQ         80(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         88(CX), R8
+	VMOVUPS      (R8)(BX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -12725,44 +5037,40 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         96(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         96(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
 	VMULPS       Y2, Y1, Y2
-	MOVQ         104(CX), SI
-	VMOVUPS      (SI)(BX*4), Y3
+	MOVQ         104(CX), R8
+	VMOVUPS      (R8)(BX*4), Y3
 	VMULPS       Y1, Y3, Y1
 	VADDPS       Y0, Y2, Y0
-	MOVQ         96(CX), SI
-	VMOVUPS      Y0, (SI)(BX*4)
-	MOVQ         104(CX), SI
-	VMOVUPS      Y1, (SI)(BX*4)
-	MOVQ         way+80(FP), SI
-	IMUL3Q       $0x08, SI, SI
-	ADDQ         SI, BX
-	SUBQ         $0x08, R8
+	MOVQ         96(CX), R8
+	VMOVUPS      Y0, (R8)(BX*4)
+	MOVQ         104(CX), R8
+	VMOVUPS      Y1, (R8)(BX*4)
+	ADDQ         $0x08, BX
+	SUBQ         $0x08, SI
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, R8
+	ADDQ         $0x08, SI
 	JZ           next
-	MOVQ         n+48(FP), BX
-	SUBQ         R8, BX
-	LEAQ         mask<>+0(SB), SI
+	LEAQ         mask<>+0(SB), R8
 	MOVQ         $0x00000010, R9
-	SUBQ         R8, R9
-	VMOVUPS      (SI)(R9*4), Y0
-	MOVQ         (CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         8(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	SUBQ         SI, R9
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         (CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         8(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         16(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         24(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         24(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -12793,19 +5101,19 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         32(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         40(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         32(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         40(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         48(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
-	VMOVUPS      (SI)(R9*4), Y3
-	MOVQ         56(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         48(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         56(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -12833,19 +5141,19 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         64(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         72(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         64(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         72(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         80(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
-	VMOVUPS      (SI)(R9*4), Y3
-	MOVQ         88(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         80(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         88(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -12876,19 +5184,19 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         96(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         96(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y2
-	VMOVUPS      (SI)(R9*4), Y3
-	MOVQ         104(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         104(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y3, Y3
 	VMULPS       Y1, Y3, Y1
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         96(CX), R8
-	VMASKMOVPS   Y0, Y2, (R8)(BX*4)
-	VMOVUPS      (SI)(R9*4), Y0
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         96(CX), SI
+	VMASKMOVPS   Y0, Y2, (SI)(BX*4)
+	VMOVUPS      (R8)(R9*4), Y0
 	MOVQ         104(CX), SI
 	VMASKMOVPS   Y1, Y0, (SI)(BX*4)
 
@@ -13015,7 +5323,7 @@ nextstep:
 	JMP  step
 
 packed:
-	MOVQ packs_base+88(FP), BX
+	MOVQ packs_base+80(FP), BX
 	CMPQ DI, $0x01
 	JNE  group
 	ADDQ $+368, BX
@@ -13302,315 +5610,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, MMX+
-TEXT ·lsLstmCoreComposeBackwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 400(AX), BX
-	MOVQ 424(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-
-step:
-	MOVQ rows+56(FP), DI
-
-row:
-	MOVQ  packs_base+88(FP), BX
-	TESTQ BX, BX
-	JNZ   packed
-	MOVQ  n+48(FP), R8
-	XORQ  BX, BX
-	MOVQ  way+80(FP), SI
-	TESTQ SI, SI
-	JGE   up
-	MOVQ  R8, BX
-	ANDQ  $-8, BX
-	SUBQ  $0x08, BX
-
-up:
-	SUBQ $0x08, R8
-	JLT  tail
-
-loop:
-	MOVQ       56(AX), SI
-	IMULQ      BX, SI
-	ADDQ       48(AX), SI
-	SHLQ       $0x02, SI
-	ADDQ       (CX), SI
-	PREFETCHT0 (SI)
-	MOVQ       376(AX), SI
-	IMULQ      BX, SI
-	ADDQ       368(AX), SI
-	SHLQ       $0x02, SI
-	ADDQ       32(CX), SI
-	PREFETCHT0 (SI)
-	MOVQ       384(AX), R9
-	LEAQ       (SI)(R9*4), SI
-	PREFETCHT0 (SI)
-	MOVQ       (CX), SI
-	VMOVUPS    (SI)(BX*4), Y0
-	MOVQ       8(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	VMULPS     Y1, Y0, Y0
-	MOVQ       24(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	VADDPS     Y0, Y1, Y0
-	MOVQ       32(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	VMULPS     Y1, Y0, Y0
-	MOVQ       40(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	MOVQ       32(CX), SI
-	VMOVUPS    (SI)(BX*4), Y2
-	VMULPS     Y2, Y1, Y1
-	MOVQ       24(CX), SI
-	VMOVUPS    Y0, (SI)(BX*4)
-	MOVQ       40(CX), SI
-	VMOVUPS    Y1, (SI)(BX*4)
-	MOVQ       way+80(FP), SI
-	IMUL3Q     $0x08, SI, SI
-	ADDQ       SI, BX
-	SUBQ       $0x08, R8
-	JGE        loop
-
-tail:
-	ADDQ       $0x08, R8
-	JZ         next
-	MOVQ       n+48(FP), BX
-	SUBQ       R8, BX
-	LEAQ       mask<>+0(SB), SI
-	MOVQ       $0x00000010, R9
-	SUBQ       R8, R9
-	VMOVUPS    (SI)(R9*4), Y0
-	MOVQ       (CX), R8
-	VMASKMOVPS (R8)(BX*4), Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       8(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       16(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       24(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VADDPS     Y0, Y1, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       32(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VMULPS     Y1, Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       40(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VMOVUPS    (SI)(R9*4), Y2
-	MOVQ       32(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y2, Y2
-	VMULPS     Y2, Y1, Y1
-	VMOVUPS    (SI)(R9*4), Y2
-	MOVQ       24(CX), R8
-	VMASKMOVPS Y0, Y2, (R8)(BX*4)
-	VMOVUPS    (SI)(R9*4), Y0
-	MOVQ       40(CX), SI
-	VMASKMOVPS Y1, Y0, (SI)(BX*4)
-
-next:
-	DECQ DI
-	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), BX
-	CMPQ DI, $0x01
-	JNE  group
-	ADDQ $+368, BX
-
-group:
-	XORQ       SI, SI
-	MOVQ       56(AX), R8
-	IMULQ      SI, R8
-	ADDQ       48(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       (CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       376(AX), R8
-	IMULQ      SI, R8
-	ADDQ       368(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       32(CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       384(AX), SI
-	LEAQ       (R8)(SI*4), R8
-	PREFETCHT0 (R8)
-	MOVQ       (CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
-	MOVQ       8(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
-	MOVQ       232(AX), R10
-	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	DECQ       R9
-	JZ         piece0done
-
-piece0:
-	ADDQ       R10, SI
-	ADDQ       $0x20, R8
-	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R9
-	JNZ        piece0
-
-piece0done:
-	VMULPS     Y1, Y0, Y0
-	MOVQ       24(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	VADDPS     Y0, Y1, Y0
-	MOVQ       32(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
-	MOVQ       392(AX), R10
-	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	DECQ       R9
-	JZ         piece1done
-
-piece1:
-	ADDQ       R10, SI
-	ADDQ       $0x20, R8
-	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R9
-	JNZ        piece1
-
-piece1done:
-	VMULPS     Y1, Y0, Y0
-	MOVQ       40(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	MOVQ       32(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
-	MOVQ       392(AX), R10
-	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
-	DECQ       R9
-	JZ         piece2done
-
-piece2:
-	ADDQ       R10, SI
-	ADDQ       $0x20, R8
-	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R9
-	JNZ        piece2
-
-piece2done:
-	VMULPS     Y2, Y1, Y1
-	MOVQ       24(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS Y0, Y2, (SI)
-	MOVQ       40(CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS Y1, Y0, (SI)
-	JMP        next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func mingruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
+// func mingruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·mingruInferenceLoopAVX2(SB), NOSPLIT, $0-112
+TEXT ·mingruInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -13644,42 +5646,34 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ  packs_base+88(FP), SI
+	MOVQ  packs_base+80(FP), SI
 	TESTQ SI, SI
 	JNZ   packed
-	MOVQ  n+48(FP), R9
+	MOVQ  n+48(FP), DI
 	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
+	SUBQ  $0x08, DI
+	JLT   tail
 
 loop:
-	MOVQ         56(AX), DI
-	IMULQ        SI, DI
-	ADDQ         48(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         (CX), DI
-	PREFETCHT0   (DI)
+	MOVQ         56(AX), R9
+	IMULQ        SI, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         64(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         376(AX), DI
-	IMULQ        SI, DI
-	ADDQ         368(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         32(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         (CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         376(AX), R9
+	IMULQ        SI, R9
+	ADDQ         368(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         32(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(SI*4), Y0
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -13709,10 +5703,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -13749,43 +5743,39 @@ loop:
 	VADDPS       Y1, Y2, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
-	MOVQ         32(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(SI*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         40(CX), DI
+	MOVQ         40(CX), R9
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Y0, (DI)(SI*4)
+	VMOVUPS      Y0, (R9)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (DI)(SI*4)
+	VMOVNTPS Y0, (R9)(SI*4)
 
 stored0:
-	MOVQ    32(CX), DI
-	VMOVUPS Y0, (DI)(SI*4)
-	MOVQ    way+80(FP), DI
-	IMUL3Q  $0x08, DI, DI
-	ADDQ    DI, SI
-	SUBQ    $0x08, R9
+	MOVQ    32(CX), R9
+	VMOVUPS Y0, (R9)(SI*4)
+	ADDQ    $0x08, SI
+	SUBQ    $0x08, DI
 	JGE     loop
 
 tail:
-	ADDQ         $0x08, R9
+	ADDQ         $0x08, DI
 	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
+	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	SUBQ         DI, R10
+	VMOVUPS      (R9)(R10*4), Y0
+	MOVQ         (CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         8(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -13815,12 +5805,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         16(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         24(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -13857,16 +5847,16 @@ tail:
 	VADDPS       Y1, Y2, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         32(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         40(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         40(CX), DI
+	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	VMOVUPS      (R9)(R10*4), Y1
 	MOVQ         32(CX), DI
 	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 
@@ -13929,7 +5919,7 @@ nextstep:
 	JMP  step
 
 packed:
-	MOVQ packs_base+88(FP), SI
+	MOVQ packs_base+80(FP), SI
 	CMPQ R8, $0x01
 	JNE  group
 	ADDQ $+368, SI
@@ -14089,1134 +6079,9 @@ DATA c00000000<>+24(SB)/4, $0x00000000
 DATA c00000000<>+28(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $32
 
-// func mingruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
+// func mingruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·mingruForwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-
-step:
-	MOVQ rows+56(FP), R8
-
-row:
-	MOVQ  packs_base+88(FP), SI
-	TESTQ SI, SI
-	JNZ   packed
-	MOVQ  n+48(FP), R9
-	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
-
-loop:
-	MOVQ         56(AX), DI
-	IMULQ        SI, DI
-	ADDQ         48(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         (CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         64(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         376(AX), DI
-	IMULQ        SI, DI
-	ADDQ         368(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         32(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         (CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b400000<>+0(SB), Y1
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b400000<>+0(SB), Y1, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VPSUBD       c4b400000<>+0(SB), Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VBLENDVPS    Y0, Y3, Y2, Y0
-	VDIVPS       Y1, Y0, Y0
-	MOVQ         40(CX), DI
-	TESTQ        BX, BX
-	JNZ          around0
-	VMOVUPS      Y0, (DI)(SI*4)
-	JMP          stored0
-
-around0:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored0:
-	MOVQ    16(CX), DI
-	VMOVUPS (DI)(SI*4), Y1
-	MOVQ    24(CX), DI
-	VMOVUPS (DI)(SI*4), Y2
-	VADDPS  Y2, Y1, Y1
-	MOVQ    48(CX), DI
-	TESTQ   BX, BX
-	JNZ     around1
-	VMOVUPS Y1, (DI)(SI*4)
-	JMP     stored1
-
-around1:
-	VMOVNTPS Y1, (DI)(SI*4)
-
-stored1:
-	VMOVUPS      c00000000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VXORPS       c80000000<>+0(SB), Y2, Y3
-	VADDPS       Y3, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VBLENDVPS    Y1, Y5, Y4, Y1
-	VDIVPS       Y3, Y1, Y1
-	VADDPS       Y1, Y2, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VSUBPS       Y0, Y2, Y2
-	MOVQ         32(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	VMULPS       Y3, Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       Y0, Y2, Y0
-	MOVQ         56(CX), DI
-	TESTQ        BX, BX
-	JNZ          around2
-	VMOVUPS      Y0, (DI)(SI*4)
-	JMP          stored2
-
-around2:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored2:
-	MOVQ    32(CX), DI
-	VMOVUPS Y0, (DI)(SI*4)
-	MOVQ    way+80(FP), DI
-	IMUL3Q  $0x08, DI, DI
-	ADDQ    DI, SI
-	SUBQ    $0x08, R9
-	JGE     loop
-
-tail:
-	ADDQ         $0x08, R9
-	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
-	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b400000<>+0(SB), Y1
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b400000<>+0(SB), Y1, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VPSUBD       c4b400000<>+0(SB), Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VBLENDVPS    Y0, Y3, Y2, Y0
-	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         40(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         48(CX), R9
-	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
-	VMOVUPS      c00000000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VXORPS       c80000000<>+0(SB), Y2, Y3
-	VADDPS       Y3, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VBLENDVPS    Y1, Y5, Y4, Y1
-	VDIVPS       Y3, Y1, Y1
-	VADDPS       Y1, Y2, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VSUBPS       Y0, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         56(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         32(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-
-next:
-	DECQ R8
-	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), SI
-	CMPQ R8, $0x01
-	JNE  group
-	ADDQ $+368, SI
-
-group:
-	XORQ       DI, DI
-	MOVQ       56(AX), R9
-	IMULQ      DI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       64(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       376(AX), R9
-	IMULQ      DI, R9
-	ADDQ       368(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       32(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       72(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece0done
-
-piece0:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VORPS      Y1, Y0, Y0
-	DECQ       R10
-	JNZ        piece0
-
-piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b400000<>+0(SB), Y1
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b400000<>+0(SB), Y1, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VPSUBD       c4b400000<>+0(SB), Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VBLENDVPS    Y0, Y3, Y2, Y0
-	VDIVPS       Y1, Y0, Y0
-	MOVQ         40(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         472(AX), R11
-	VMOVUPS      (R9), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	DECQ         R10
-	JZ           piece1done
-
-piece1:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	DECQ       R10
-	JNZ        piece1
-
-piece1done:
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       232(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece2done
-
-piece2:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece2
-
-piece2done:
-	MOVQ       24(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VADDPS     Y2, Y1, Y1
-	MOVQ       48(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       552(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
-	DECQ       R10
-	JZ         piece3done
-
-piece3:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
-	DECQ       R10
-	JNZ        piece3
-
-piece3done:
-	VMOVUPS      c00000000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VXORPS       c80000000<>+0(SB), Y2, Y3
-	VADDPS       Y3, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VBLENDVPS    Y1, Y5, Y4, Y1
-	VDIVPS       Y3, Y1, Y1
-	VADDPS       Y1, Y2, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VSUBPS       Y0, Y2, Y2
-	MOVQ         32(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VADDPS       Y0, Y2, Y0
-	MOVQ         56(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         32(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	JMP          next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func mingruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·mingruBackwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-
-step:
-	MOVQ rows+56(FP), R8
-
-row:
-	MOVQ  packs_base+88(FP), SI
-	TESTQ SI, SI
-	JNZ   packed
-	MOVQ  n+48(FP), R9
-	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
-
-loop:
-	MOVQ         56(AX), DI
-	IMULQ        SI, DI
-	ADDQ         48(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         (CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         296(AX), DI
-	IMULQ        SI, DI
-	ADDQ         288(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         24(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         304(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         376(AX), DI
-	IMULQ        SI, DI
-	ADDQ         368(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         32(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         (CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	VMOVUPS      c00000000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VXORPS       c80000000<>+0(SB), Y2, Y1
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	VADDPS       Y1, Y3, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VBLENDVPS    Y1, Y5, Y4, Y1
-	VDIVPS       Y3, Y1, Y1
-	VADDPS       Y1, Y2, Y3
-	VMULPS       Y3, Y0, Y3
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y4
-	VMULPS       Y4, Y0, Y4
-	MOVQ         32(CX), DI
-	VMOVUPS      (DI)(SI*4), Y5
-	VMULPS       Y5, Y0, Y5
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VSUBPS       Y6, Y7, Y7
-	VMULPS       Y7, Y0, Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      Y0, (DI)(SI*4)
-	VSUBPS       Y5, Y3, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VSUBPS       Y1, Y3, Y3
-	VMULPS       Y1, Y4, Y1
-	VMULPS       Y1, Y3, Y3
-	VSUBPS       Y3, Y4, Y1
-	VCMPPS       $0x1e, c00000000<>+0(SB), Y2, Y2
-	VANDPS       Y1, Y2, Y2
-	VADDPS       Y2, Y3, Y1
-	MOVQ         40(CX), DI
-	TESTQ        BX, BX
-	JNZ          around0
-	VMOVUPS      Y1, (DI)(SI*4)
-	JMP          stored0
-
-around0:
-	VMOVNTPS Y1, (DI)(SI*4)
-
-stored0:
-	MOVQ    24(CX), DI
-	VMOVUPS (DI)(SI*4), Y1
-	VMOVUPS c3f800000<>+0(SB), Y2
-	VSUBPS  Y1, Y2, Y2
-	VMULPS  Y1, Y0, Y0
-	VMULPS  Y0, Y2, Y2
-	MOVQ    48(CX), DI
-	TESTQ   BX, BX
-	JNZ     around1
-	VMOVUPS Y2, (DI)(SI*4)
-	JMP     stored1
-
-around1:
-	VMOVNTPS Y2, (DI)(SI*4)
-
-stored1:
-	MOVQ   way+80(FP), DI
-	IMUL3Q $0x08, DI, DI
-	ADDQ   DI, SI
-	SUBQ   $0x08, R9
-	JGE    loop
-
-tail:
-	ADDQ         $0x08, R9
-	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
-	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      c00000000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VXORPS       c80000000<>+0(SB), Y2, Y1
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VADDPS       Y1, Y3, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VBLENDVPS    Y1, Y5, Y4, Y1
-	VDIVPS       Y3, Y1, Y1
-	VADDPS       Y1, Y2, Y3
-	VMULPS       Y3, Y0, Y3
-	VMOVUPS      (DI)(R10*4), Y4
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y4, Y4
-	VMULPS       Y4, Y0, Y4
-	VMOVUPS      (DI)(R10*4), Y5
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y5, Y5
-	VMULPS       Y5, Y0, Y5
-	VMOVUPS      (DI)(R10*4), Y6
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y6, Y6
-	VMOVUPS      c3f800000<>+0(SB), Y7
-	VSUBPS       Y6, Y7, Y7
-	VMULPS       Y7, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y6
-	MOVQ         8(CX), R9
-	VMASKMOVPS   Y0, Y6, (R9)(SI*4)
-	VSUBPS       Y5, Y3, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VSUBPS       Y1, Y3, Y3
-	VMULPS       Y1, Y4, Y1
-	VMULPS       Y1, Y3, Y3
-	VSUBPS       Y3, Y4, Y1
-	VCMPPS       $0x1e, c00000000<>+0(SB), Y2, Y2
-	VANDPS       Y1, Y2, Y2
-	VADDPS       Y2, Y3, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         40(CX), R9
-	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VSUBPS       Y1, Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         48(CX), DI
-	VMASKMOVPS   Y2, Y0, (DI)(SI*4)
-
-next:
-	DECQ R8
-	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), SI
-	CMPQ R8, $0x01
-	JNE  group
-	ADDQ $+368, SI
-
-group:
-	XORQ       DI, DI
-	MOVQ       56(AX), R9
-	IMULQ      DI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       296(AX), R9
-	IMULQ      DI, R9
-	ADDQ       288(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       24(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       304(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       376(AX), R9
-	IMULQ      DI, R9
-	ADDQ       368(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       32(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	VMOVUPS    76(SI), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       232(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece0done
-
-piece0:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece0
-
-piece0done:
-	VMOVUPS    c00000000<>+0(SB), Y2
-	VMAXPS     Y1, Y2, Y2
-	VXORPS     c80000000<>+0(SB), Y2, Y1
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       232(AX), R11
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	DECQ       R10
-	JZ         piece1done
-
-piece1:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS (DI), Y4, Y4
-	VORPS      Y4, Y3, Y3
-	DECQ       R10
-	JNZ        piece1
-
-piece1done:
-	VADDPS       Y1, Y3, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c3f800000<>+0(SB), Y5, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VBLENDVPS    Y1, Y5, Y4, Y1
-	VDIVPS       Y3, Y1, Y1
-	VADDPS       Y1, Y2, Y3
-	VMULPS       Y3, Y0, Y3
-	MOVQ         24(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         312(AX), R11
-	VMOVUPS      (R9), Y4
-	VMASKMOVPS   (DI), Y4, Y4
-	DECQ         R10
-	JZ           piece2done
-
-piece2:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y5
-	VMASKMOVPS (DI), Y5, Y5
-	VORPS      Y5, Y4, Y4
-	DECQ       R10
-	JNZ        piece2
-
-piece2done:
-	VMULPS     Y4, Y0, Y4
-	MOVQ       32(CX), DI
-	VMOVUPS    76(SI), Y5
-	VMASKMOVPS (DI), Y5, Y5
-	VMULPS     Y5, Y0, Y5
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       312(AX), R11
-	VMOVUPS    (R9), Y6
-	VMASKMOVPS (DI), Y6, Y6
-	DECQ       R10
-	JZ         piece3done
-
-piece3:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y7
-	VMASKMOVPS (DI), Y7, Y7
-	VORPS      Y7, Y6, Y6
-	DECQ       R10
-	JNZ        piece3
-
-piece3done:
-	VMOVUPS    c3f800000<>+0(SB), Y7
-	VSUBPS     Y6, Y7, Y7
-	VMULPS     Y7, Y0, Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y6
-	VMASKMOVPS Y0, Y6, (DI)
-	VSUBPS     Y5, Y3, Y0
-	VMOVUPS    c3f800000<>+0(SB), Y3
-	VSUBPS     Y1, Y3, Y3
-	VMULPS     Y1, Y4, Y1
-	VMULPS     Y1, Y3, Y3
-	VSUBPS     Y3, Y4, Y1
-	VCMPPS     $0x1e, c00000000<>+0(SB), Y2, Y2
-	VANDPS     Y1, Y2, Y2
-	VADDPS     Y2, Y3, Y1
-	MOVQ       40(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       472(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
-	DECQ       R10
-	JZ         piece4done
-
-piece4:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
-	DECQ       R10
-	JNZ        piece4
-
-piece4done:
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       312(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece5done
-
-piece5:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece5
-
-piece5done:
-	VMOVUPS    c3f800000<>+0(SB), Y2
-	VSUBPS     Y1, Y2, Y2
-	VMULPS     Y1, Y0, Y0
-	VMULPS     Y0, Y2, Y2
-	MOVQ       48(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), SI
-	MOVQ       552(AX), R10
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y2, Y0, (DI)
-	DECQ       SI
-	JZ         piece6done
-
-piece6:
-	ADDQ       R10, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y2, Y0, (DI)
-	DECQ       SI
-	JNZ        piece6
-
-piece6done:
-	JMP next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func mingruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·mingruComposeLoopAVX2(SB), NOSPLIT, $0-112
+TEXT ·mingruComposeLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -15250,42 +6115,34 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ  packs_base+88(FP), BX
+	MOVQ  packs_base+80(FP), BX
 	TESTQ BX, BX
 	JNZ   packed
-	MOVQ  n+48(FP), R8
+	MOVQ  n+48(FP), SI
 	XORQ  BX, BX
-	MOVQ  way+80(FP), SI
-	TESTQ SI, SI
-	JGE   up
-	MOVQ  R8, BX
-	ANDQ  $-8, BX
-	SUBQ  $0x08, BX
-
-up:
-	SUBQ $0x08, R8
-	JLT  tail
+	SUBQ  $0x08, SI
+	JLT   tail
 
 loop:
-	MOVQ         56(AX), SI
-	IMULQ        BX, SI
-	ADDQ         48(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         (CX), SI
-	PREFETCHT0   (SI)
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         64(AX), R9
-	LEAQ         (SI)(R9*4), SI
-	PREFETCHT0   (SI)
-	MOVQ         376(AX), SI
-	IMULQ        BX, SI
-	ADDQ         368(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         32(CX), SI
-	PREFETCHT0   (SI)
-	MOVQ         (CX), SI
-	VMOVUPS      (SI)(BX*4), Y0
-	MOVQ         8(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         376(AX), R8
+	IMULQ        BX, R8
+	ADDQ         368(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(BX*4), Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(BX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -15315,10 +6172,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	MOVQ         24(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(BX*4), Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -15355,38 +6212,34 @@ loop:
 	VADDPS       Y1, Y2, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
-	MOVQ         32(CX), SI
-	VMOVUPS      (SI)(BX*4), Y3
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(BX*4), Y3
 	VMULPS       Y3, Y2, Y3
-	MOVQ         40(CX), SI
-	VMOVUPS      (SI)(BX*4), Y4
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(BX*4), Y4
 	VMULPS       Y2, Y4, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
-	MOVQ         32(CX), SI
-	VMOVUPS      Y0, (SI)(BX*4)
-	MOVQ         40(CX), SI
-	VMOVUPS      Y2, (SI)(BX*4)
-	MOVQ         way+80(FP), SI
-	IMUL3Q       $0x08, SI, SI
-	ADDQ         SI, BX
-	SUBQ         $0x08, R8
+	MOVQ         32(CX), R8
+	VMOVUPS      Y0, (R8)(BX*4)
+	MOVQ         40(CX), R8
+	VMOVUPS      Y2, (R8)(BX*4)
+	ADDQ         $0x08, BX
+	SUBQ         $0x08, SI
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, R8
+	ADDQ         $0x08, SI
 	JZ           next
-	MOVQ         n+48(FP), BX
-	SUBQ         R8, BX
-	LEAQ         mask<>+0(SB), SI
+	LEAQ         mask<>+0(SB), R8
 	MOVQ         $0x00000010, R9
-	SUBQ         R8, R9
-	VMOVUPS      (SI)(R9*4), Y0
-	MOVQ         (CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         8(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	SUBQ         SI, R9
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         (CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         8(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -15416,12 +6269,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         16(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         24(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         24(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -15458,20 +6311,20 @@ tail:
 	VADDPS       Y1, Y2, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
-	VMOVUPS      (SI)(R9*4), Y3
-	MOVQ         32(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         32(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y3
-	VMOVUPS      (SI)(R9*4), Y4
-	MOVQ         40(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y4, Y4
+	VMOVUPS      (R8)(R9*4), Y4
+	MOVQ         40(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y4, Y4
 	VMULPS       Y2, Y4, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         32(CX), R8
-	VMASKMOVPS   Y0, Y1, (R8)(BX*4)
-	VMOVUPS      (SI)(R9*4), Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         32(CX), SI
+	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
+	VMOVUPS      (R8)(R9*4), Y0
 	MOVQ         40(CX), SI
 	VMASKMOVPS   Y2, Y0, (SI)(BX*4)
 
@@ -15534,7 +6387,7 @@ nextstep:
 	JMP  step
 
 packed:
-	MOVQ packs_base+88(FP), BX
+	MOVQ packs_base+80(FP), BX
 	CMPQ DI, $0x01
 	JNE  group
 	ADDQ $+368, BX
@@ -15688,229 +6541,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func mingruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, MMX+
-TEXT ·mingruComposeBackwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-
-step:
-	MOVQ rows+56(FP), DI
-
-row:
-	MOVQ  packs_base+88(FP), BX
-	TESTQ BX, BX
-	JNZ   packed
-	MOVQ  n+48(FP), R8
-	XORQ  BX, BX
-	MOVQ  way+80(FP), SI
-	TESTQ SI, SI
-	JGE   up
-	MOVQ  R8, BX
-	ANDQ  $-8, BX
-	SUBQ  $0x08, BX
-
-up:
-	SUBQ $0x08, R8
-	JLT  tail
-
-loop:
-	MOVQ       56(AX), SI
-	IMULQ      BX, SI
-	ADDQ       48(AX), SI
-	SHLQ       $0x02, SI
-	ADDQ       (CX), SI
-	PREFETCHT0 (SI)
-	MOVQ       216(AX), SI
-	IMULQ      BX, SI
-	ADDQ       208(AX), SI
-	SHLQ       $0x02, SI
-	ADDQ       16(CX), SI
-	PREFETCHT0 (SI)
-	MOVQ       (CX), SI
-	VMOVUPS    (SI)(BX*4), Y0
-	MOVQ       8(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	VMOVUPS    c3f800000<>+0(SB), Y2
-	VSUBPS     Y1, Y2, Y2
-	VMULPS     Y2, Y0, Y0
-	MOVQ       24(CX), SI
-	VMOVUPS    (SI)(BX*4), Y1
-	VMULPS     Y2, Y1, Y1
-	MOVQ       8(CX), SI
-	VMOVUPS    Y0, (SI)(BX*4)
-	MOVQ       24(CX), SI
-	VMOVUPS    Y1, (SI)(BX*4)
-	MOVQ       way+80(FP), SI
-	IMUL3Q     $0x08, SI, SI
-	ADDQ       SI, BX
-	SUBQ       $0x08, R8
-	JGE        loop
-
-tail:
-	ADDQ       $0x08, R8
-	JZ         next
-	MOVQ       n+48(FP), BX
-	SUBQ       R8, BX
-	LEAQ       mask<>+0(SB), SI
-	MOVQ       $0x00000010, R9
-	SUBQ       R8, R9
-	VMOVUPS    (SI)(R9*4), Y0
-	MOVQ       (CX), R8
-	VMASKMOVPS (R8)(BX*4), Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       8(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       16(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VMOVUPS    c3f800000<>+0(SB), Y2
-	VSUBPS     Y1, Y2, Y2
-	VMULPS     Y2, Y0, Y0
-	VMOVUPS    (SI)(R9*4), Y1
-	MOVQ       24(CX), R8
-	VMASKMOVPS (R8)(BX*4), Y1, Y1
-	VMULPS     Y2, Y1, Y1
-	VMOVUPS    (SI)(R9*4), Y2
-	MOVQ       8(CX), R8
-	VMASKMOVPS Y0, Y2, (R8)(BX*4)
-	VMOVUPS    (SI)(R9*4), Y0
-	MOVQ       24(CX), SI
-	VMASKMOVPS Y1, Y0, (SI)(BX*4)
-
-next:
-	DECQ DI
-	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), BX
-	CMPQ DI, $0x01
-	JNE  group
-	ADDQ $+368, BX
-
-group:
-	XORQ       SI, SI
-	MOVQ       56(AX), R8
-	IMULQ      SI, R8
-	ADDQ       48(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       (CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       216(AX), R8
-	IMULQ      SI, R8
-	ADDQ       208(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       16(CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       (CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
-	MOVQ       8(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
-	MOVQ       232(AX), R10
-	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	DECQ       R9
-	JZ         piece0done
-
-piece0:
-	ADDQ       R10, SI
-	ADDQ       $0x20, R8
-	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R9
-	JNZ        piece0
-
-piece0done:
-	VMOVUPS    c3f800000<>+0(SB), Y2
-	VSUBPS     Y1, Y2, Y2
-	VMULPS     Y2, Y0, Y0
-	MOVQ       24(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
-	VMULPS     Y2, Y1, Y1
-	MOVQ       8(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS Y0, Y2, (SI)
-	MOVQ       24(CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS Y1, Y0, (SI)
-	JMP        next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func rgLruScanInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
+// func rgLruScanInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·rgLruScanInferenceLoopAVX2(SB), NOSPLIT, $0-112
+TEXT ·rgLruScanInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -15956,44 +6589,36 @@ step:
 	MOVQ rows+56(FP), R8
 
 row:
-	MOVQ  packs_base+88(FP), SI
+	MOVQ  packs_base+80(FP), SI
 	TESTQ SI, SI
 	JNZ   packed
-	MOVQ  n+48(FP), R9
+	MOVQ  n+48(FP), DI
 	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
+	SUBQ  $0x08, DI
+	JLT   tail
 
 loop:
-	MOVQ         56(AX), DI
-	IMULQ        SI, DI
-	ADDQ         48(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         (CX), DI
-	PREFETCHT0   (DI)
+	MOVQ         56(AX), R9
+	IMULQ        SI, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
 	MOVQ         64(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         616(AX), DI
-	IMULQ        SI, DI
-	ADDQ         608(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         56(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         (CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         616(AX), R9
+	IMULQ        SI, R9
+	ADDQ         608(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         56(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(SI*4), Y0
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -16023,10 +6648,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(SI*4), Y1
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -16056,13 +6681,13 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	MOVQ         40(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(SI*4), Y2
+	MOVQ         40(CX), R9
+	VMOVUPS      (R9)(SI*4), Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         48(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
+	MOVQ         48(CX), R9
+	VMOVUPS      (R9)(SI*4), Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -16138,44 +6763,40 @@ loop:
 	VMOVUPS      c00000000<>+0(SB), Y0
 	VMAXPS       Y3, Y0, Y0
 	VSQRTPS      Y0, Y0
-	MOVQ         56(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
+	MOVQ         56(CX), R9
+	VMOVUPS      (R9)(SI*4), Y3
 	VMULPS       Y3, Y4, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
-	MOVQ         64(CX), DI
+	MOVQ         64(CX), R9
 	TESTQ        BX, BX
 	JNZ          around0
-	VMOVUPS      Y0, (DI)(SI*4)
+	VMOVUPS      Y0, (R9)(SI*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (DI)(SI*4)
+	VMOVNTPS Y0, (R9)(SI*4)
 
 stored0:
-	MOVQ    56(CX), DI
-	VMOVUPS Y0, (DI)(SI*4)
-	MOVQ    way+80(FP), DI
-	IMUL3Q  $0x08, DI, DI
-	ADDQ    DI, SI
-	SUBQ    $0x08, R9
+	MOVQ    56(CX), R9
+	VMOVUPS Y0, (R9)(SI*4)
+	ADDQ    $0x08, SI
+	SUBQ    $0x08, DI
 	JGE     loop
 
 tail:
-	ADDQ         $0x08, R9
+	ADDQ         $0x08, DI
 	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
+	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
+	SUBQ         DI, R10
+	VMOVUPS      (R9)(R10*4), Y0
+	MOVQ         (CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         8(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -16205,12 +6826,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         16(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         24(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -16240,16 +6861,16 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         32(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         40(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         48(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y3, Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -16325,17 +6946,17 @@ tail:
 	VMOVUPS      c00000000<>+0(SB), Y0
 	VMAXPS       Y3, Y0, Y0
 	VSQRTPS      Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         56(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         56(CX), DI
+	VMASKMOVPS   (DI)(SI*4), Y3, Y3
 	VMULPS       Y3, Y4, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         64(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         64(CX), DI
+	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	VMOVUPS      (R9)(R10*4), Y1
 	MOVQ         56(CX), DI
 	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
 
@@ -16422,7 +7043,7 @@ nextstep:
 	JMP  step
 
 packed:
-	MOVQ packs_base+88(FP), SI
+	MOVQ packs_base+80(FP), SI
 	CMPQ R8, $0x01
 	JNE  group
 	ADDQ $+368, SI
@@ -16749,1920 +7370,9 @@ DATA c42b20000<>+24(SB)/4, $0x42b20000
 DATA c42b20000<>+28(SB)/4, $0x42b20000
 GLOBL c42b20000<>(SB), RODATA|NOPTR, $32
 
-// func rgLruScanForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
+// func rgLruScanComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·rgLruScanForwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 720(AX), SI
-	MOVQ 744(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 800(AX), SI
-	MOVQ 824(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 880(AX), SI
-	MOVQ 904(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-
-step:
-	MOVQ rows+56(FP), R8
-
-row:
-	MOVQ  packs_base+88(FP), SI
-	TESTQ SI, SI
-	JNZ   packed
-	MOVQ  n+48(FP), R9
-	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
-
-loop:
-	MOVQ         56(AX), DI
-	IMULQ        SI, DI
-	ADDQ         48(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         (CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         64(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         616(AX), DI
-	IMULQ        SI, DI
-	ADDQ         608(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         56(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         (CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b400000<>+0(SB), Y1
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b400000<>+0(SB), Y1, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VPSUBD       c4b400000<>+0(SB), Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VBLENDVPS    Y0, Y3, Y2, Y0
-	VDIVPS       Y1, Y0, Y0
-	MOVQ         64(CX), DI
-	TESTQ        BX, BX
-	JNZ          around0
-	VMOVUPS      Y0, (DI)(SI*4)
-	JMP          stored0
-
-around0:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored0:
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	MOVQ         72(CX), DI
-	TESTQ        BX, BX
-	JNZ          around1
-	VMOVUPS      Y1, (DI)(SI*4)
-	JMP          stored1
-
-around1:
-	VMOVNTPS Y1, (DI)(SI*4)
-
-stored1:
-	MOVQ    32(CX), DI
-	VMOVUPS (DI)(SI*4), Y2
-	MOVQ    40(CX), DI
-	VMOVUPS (DI)(SI*4), Y3
-	VADDPS  Y3, Y2, Y2
-	MOVQ    80(CX), DI
-	TESTQ   BX, BX
-	JNZ     around2
-	VMOVUPS Y2, (DI)(SI*4)
-	JMP     stored2
-
-around2:
-	VMOVNTPS Y2, (DI)(SI*4)
-
-stored2:
-	MOVQ         48(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	VORPS        c80000000<>+0(SB), Y3, Y4
-	VMOVUPS      cc2d20000<>+0(SB), Y5
-	VMAXPS       Y4, Y5, Y5
-	VMOVUPS      c4b400000<>+0(SB), Y4
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
-	VSUBPS       c4b400000<>+0(SB), Y4, Y6
-	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
-	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
-	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
-	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
-	VPSUBD       c4b400000<>+0(SB), Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
-	VPSUBD       Y5, Y4, Y4
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       c3f800000<>+0(SB), Y5, Y5
-	VMULPS       Y5, Y6, Y6
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y6, Y6
-	VADDPS       c40000000<>+0(SB), Y6, Y4
-	VDIVPS       Y4, Y6, Y4
-	VMULPS       Y4, Y4, Y5
-	VMOVUPS      c3d9d89d9<>+0(SB), Y6
-	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
-	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
-	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
-	VMULPS       Y5, Y6, Y6
-	VADDPS       Y4, Y4, Y4
-	VFMADD213PS  Y4, Y4, Y6
-	VMOVUPS      c00000000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VADDPS       Y4, Y6, Y6
-	VADDPS       Y6, Y6, Y3
-	VADDPS       Y3, Y3, Y3
-	VADDPS       Y3, Y3, Y3
-	VMULPS       Y0, Y3, Y0
-	VXORPS       c80000000<>+0(SB), Y0, Y0
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y0, Y3, Y3
-	VMOVUPS      c42b20000<>+0(SB), Y0
-	VMINPS       Y3, Y0, Y0
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
-	VPSUBD       c4b400000<>+0(SB), Y3, Y0
-	VPSRAD       $0x01, Y0, Y3
-	VPSUBD       Y3, Y0, Y0
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       c3f800000<>+0(SB), Y0, Y0
-	VMULPS       Y0, Y4, Y4
-	VMULPS       Y4, Y4, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      c00000000<>+0(SB), Y0
-	VMAXPS       Y3, Y0, Y0
-	VSQRTPS      Y0, Y0
-	MOVQ         56(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	VMULPS       Y3, Y4, Y3
-	VMULPS       Y2, Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VADDPS       Y0, Y3, Y0
-	MOVQ         88(CX), DI
-	TESTQ        BX, BX
-	JNZ          around3
-	VMOVUPS      Y0, (DI)(SI*4)
-	JMP          stored3
-
-around3:
-	VMOVNTPS Y0, (DI)(SI*4)
-
-stored3:
-	MOVQ    56(CX), DI
-	VMOVUPS Y0, (DI)(SI*4)
-	MOVQ    way+80(FP), DI
-	IMUL3Q  $0x08, DI, DI
-	ADDQ    DI, SI
-	SUBQ    $0x08, R9
-	JGE     loop
-
-tail:
-	ADDQ         $0x08, R9
-	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
-	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b400000<>+0(SB), Y1
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b400000<>+0(SB), Y1, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VPSUBD       c4b400000<>+0(SB), Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VBLENDVPS    Y0, Y3, Y2, Y0
-	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         64(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         72(CX), R9
-	VMASKMOVPS   Y1, Y2, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         80(CX), R9
-	VMASKMOVPS   Y2, Y3, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VORPS        c80000000<>+0(SB), Y3, Y4
-	VMOVUPS      cc2d20000<>+0(SB), Y5
-	VMAXPS       Y4, Y5, Y5
-	VMOVUPS      c4b400000<>+0(SB), Y4
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
-	VSUBPS       c4b400000<>+0(SB), Y4, Y6
-	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
-	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
-	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
-	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
-	VPSUBD       c4b400000<>+0(SB), Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
-	VPSUBD       Y5, Y4, Y4
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       c3f800000<>+0(SB), Y5, Y5
-	VMULPS       Y5, Y6, Y6
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y6, Y6
-	VADDPS       c40000000<>+0(SB), Y6, Y4
-	VDIVPS       Y4, Y6, Y4
-	VMULPS       Y4, Y4, Y5
-	VMOVUPS      c3d9d89d9<>+0(SB), Y6
-	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
-	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
-	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
-	VMULPS       Y5, Y6, Y6
-	VADDPS       Y4, Y4, Y4
-	VFMADD213PS  Y4, Y4, Y6
-	VMOVUPS      c00000000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VADDPS       Y4, Y6, Y6
-	VADDPS       Y6, Y6, Y3
-	VADDPS       Y3, Y3, Y3
-	VADDPS       Y3, Y3, Y3
-	VMULPS       Y0, Y3, Y0
-	VXORPS       c80000000<>+0(SB), Y0, Y0
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y0, Y3, Y3
-	VMOVUPS      c42b20000<>+0(SB), Y0
-	VMINPS       Y3, Y0, Y0
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
-	VPSUBD       c4b400000<>+0(SB), Y3, Y0
-	VPSRAD       $0x01, Y0, Y3
-	VPSUBD       Y3, Y0, Y0
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       c3f800000<>+0(SB), Y0, Y0
-	VMULPS       Y0, Y4, Y4
-	VMULPS       Y4, Y4, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      c00000000<>+0(SB), Y0
-	VMAXPS       Y3, Y0, Y0
-	VSQRTPS      Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         56(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VMULPS       Y3, Y4, Y3
-	VMULPS       Y2, Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VADDPS       Y0, Y3, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         88(CX), R9
-	VMASKMOVPS   Y0, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         56(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
-
-next:
-	DECQ R8
-	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 912(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 920(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), SI
-	CMPQ R8, $0x01
-	JNE  group
-	ADDQ $+368, SI
-
-group:
-	XORQ       DI, DI
-	MOVQ       56(AX), R9
-	IMULQ      DI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       64(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       616(AX), R9
-	IMULQ      DI, R9
-	ADDQ       608(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       56(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       72(AX), R11
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	DECQ       R10
-	JZ         piece0done
-
-piece0:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VORPS      Y1, Y0, Y0
-	DECQ       R10
-	JNZ        piece0
-
-piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VORPS        c80000000<>+0(SB), Y0, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c4b400000<>+0(SB), Y1
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
-	VSUBPS       c4b400000<>+0(SB), Y1, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
-	VPSUBD       c4b400000<>+0(SB), Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VADDPS       c3f800000<>+0(SB), Y3, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VBLENDVPS    Y0, Y3, Y2, Y0
-	VDIVPS       Y1, Y0, Y0
-	MOVQ         64(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         712(AX), R11
-	VMOVUPS      (R9), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	DECQ         R10
-	JZ           piece1done
-
-piece1:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	DECQ       R10
-	JNZ        piece1
-
-piece1done:
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       232(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece2done
-
-piece2:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece2
-
-piece2done:
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
-	VADDPS       Y2, Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y2
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VBLENDVPS    Y1, Y4, Y3, Y1
-	VDIVPS       Y2, Y1, Y1
-	MOVQ         72(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         792(AX), R11
-	VMOVUPS      (R9), Y2
-	VMASKMOVPS   Y1, Y2, (DI)
-	DECQ         R10
-	JZ           piece3done
-
-piece3:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
-	DECQ       R10
-	JNZ        piece3
-
-piece3done:
-	MOVQ       32(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       392(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece4done
-
-piece4:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece4
-
-piece4done:
-	MOVQ       40(CX), DI
-	VMOVUPS    76(SI), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VADDPS     Y3, Y2, Y2
-	MOVQ       80(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       872(AX), R11
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS Y2, Y3, (DI)
-	DECQ       R10
-	JZ         piece5done
-
-piece5:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS Y2, Y3, (DI)
-	DECQ       R10
-	JNZ        piece5
-
-piece5done:
-	MOVQ         48(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
-	VORPS        c80000000<>+0(SB), Y3, Y4
-	VMOVUPS      cc2d20000<>+0(SB), Y5
-	VMAXPS       Y4, Y5, Y5
-	VMOVUPS      c4b400000<>+0(SB), Y4
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
-	VSUBPS       c4b400000<>+0(SB), Y4, Y6
-	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
-	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
-	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
-	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
-	VPSUBD       c4b400000<>+0(SB), Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
-	VPSUBD       Y5, Y4, Y4
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       c3f800000<>+0(SB), Y5, Y5
-	VMULPS       Y5, Y6, Y6
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y6, Y6
-	VADDPS       c40000000<>+0(SB), Y6, Y4
-	VDIVPS       Y4, Y6, Y4
-	VMULPS       Y4, Y4, Y5
-	VMOVUPS      c3d9d89d9<>+0(SB), Y6
-	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
-	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
-	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
-	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
-	VMULPS       Y5, Y6, Y6
-	VADDPS       Y4, Y4, Y4
-	VFMADD213PS  Y4, Y4, Y6
-	VMOVUPS      c00000000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VADDPS       Y4, Y6, Y6
-	VADDPS       Y6, Y6, Y3
-	VADDPS       Y3, Y3, Y3
-	VADDPS       Y3, Y3, Y3
-	VMULPS       Y0, Y3, Y0
-	VXORPS       c80000000<>+0(SB), Y0, Y0
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y0, Y3, Y3
-	VMOVUPS      c42b20000<>+0(SB), Y0
-	VMINPS       Y3, Y0, Y0
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
-	VPSUBD       c4b400000<>+0(SB), Y3, Y0
-	VPSRAD       $0x01, Y0, Y3
-	VPSUBD       Y3, Y0, Y0
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       c3f800000<>+0(SB), Y0, Y0
-	VMULPS       Y0, Y4, Y4
-	VMULPS       Y4, Y4, Y0
-	VMOVUPS      c3f800000<>+0(SB), Y3
-	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      c00000000<>+0(SB), Y0
-	VMAXPS       Y3, Y0, Y0
-	VSQRTPS      Y0, Y0
-	MOVQ         56(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
-	VMULPS       Y3, Y4, Y3
-	VMULPS       Y2, Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VADDPS       Y0, Y3, Y0
-	MOVQ         88(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         56(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	JMP          next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func rgLruScanBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·rgLruScanBackwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 720(AX), SI
-	MOVQ 744(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 800(AX), SI
-	MOVQ 824(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-
-step:
-	MOVQ rows+56(FP), R8
-
-row:
-	MOVQ  packs_base+88(FP), SI
-	TESTQ SI, SI
-	JNZ   packed
-	MOVQ  n+48(FP), R9
-	XORQ  SI, SI
-	MOVQ  way+80(FP), DI
-	TESTQ DI, DI
-	JGE   up
-	MOVQ  R9, SI
-	ANDQ  $-8, SI
-	SUBQ  $0x08, SI
-
-up:
-	SUBQ $0x08, R9
-	JLT  tail
-
-loop:
-	MOVQ         56(AX), DI
-	IMULQ        SI, DI
-	ADDQ         48(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         (CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         456(AX), DI
-	IMULQ        SI, DI
-	ADDQ         448(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         40(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         464(AX), R10
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	LEAQ         (DI)(R10*4), DI
-	PREFETCHT0   (DI)
-	MOVQ         536(AX), DI
-	IMULQ        SI, DI
-	ADDQ         528(AX), DI
-	SHLQ         $0x02, DI
-	ADDQ         48(CX), DI
-	PREFETCHT0   (DI)
-	MOVQ         (CX), DI
-	VMOVUPS      (DI)(SI*4), Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VMULPS       Y2, Y1, Y1
-	VMULPS       Y1, Y0, Y1
-	MOVQ         32(CX), DI
-	VMOVUPS      (DI)(SI*4), Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c40000000<>+0(SB), Y5, Y3
-	VDIVPS       Y3, Y5, Y3
-	VMULPS       Y3, Y3, Y4
-	VMOVUPS      c3d9d89d9<>+0(SB), Y5
-	VFMADD213PS  c3dba2e8c<>+0(SB), Y4, Y5
-	VFMADD213PS  c3de38e39<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e124925<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e4ccccd<>+0(SB), Y4, Y5
-	VFMADD213PS  c3eaaaaab<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y5, Y5
-	VADDPS       Y3, Y3, Y3
-	VFMADD213PS  Y3, Y3, Y5
-	VMOVUPS      c00000000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VADDPS       Y3, Y5, Y5
-	VADDPS       Y5, Y5, Y2
-	VADDPS       Y2, Y2, Y2
-	VADDPS       Y2, Y2, Y2
-	MOVQ         40(CX), DI
-	VMOVUPS      (DI)(SI*4), Y3
-	VMULPS       Y3, Y2, Y3
-	VXORPS       c80000000<>+0(SB), Y3, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c42b20000<>+0(SB), Y3
-	VMINPS       Y4, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y4
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
-	VSUBPS       c4b400000<>+0(SB), Y4, Y6
-	VFNMADD231PS c3f317218<>+0(SB), Y6, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y6, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y6
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y6
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y6
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
-	VPSUBD       c4b400000<>+0(SB), Y4, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y6, Y6
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y6, Y6
-	VMULPS       Y6, Y6, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VSUBPS       Y3, Y4, Y4
-	VMOVUPS      c00000000<>+0(SB), Y3
-	VMAXPS       Y4, Y3, Y3
-	VSQRTPS      Y3, Y3
-	VMULPS       Y3, Y0, Y4
-	MOVQ         24(CX), DI
-	VMOVUPS      (DI)(SI*4), Y7
-	VMULPS       Y7, Y4, Y7
-	MOVQ         16(CX), DI
-	VMOVUPS      (DI)(SI*4), Y8
-	VMULPS       Y8, Y4, Y4
-	MOVQ         56(CX), DI
-	TESTQ        BX, BX
-	JNZ          around0
-	VMOVUPS      Y4, (DI)(SI*4)
-	JMP          stored0
-
-around0:
-	VMOVNTPS Y4, (DI)(SI*4)
-
-stored0:
-	MOVQ         48(CX), DI
-	VMOVUPS      (DI)(SI*4), Y4
-	VMULPS       Y4, Y0, Y4
-	VMULPS       Y6, Y0, Y0
-	MOVQ         8(CX), DI
-	VMOVUPS      Y0, (DI)(SI*4)
-	VADDPS       Y3, Y3, Y0
-	VMOVUPS      c3a83126f<>+0(SB), Y3
-	VMAXPS       Y0, Y3, Y3
-	VDIVPS       Y3, Y1, Y0
-	VXORPS       c80000000<>+0(SB), Y0, Y0
-	VMULPS       Y6, Y0, Y1
-	VADDPS       Y1, Y4, Y1
-	VMULPS       Y6, Y0, Y0
-	VADDPS       Y0, Y1, Y0
-	VMULPS       Y6, Y0, Y0
-	VXORPS       c80000000<>+0(SB), Y0, Y0
-	MOVQ         40(CX), DI
-	VMOVUPS      (DI)(SI*4), Y1
-	VMULPS       Y1, Y0, Y1
-	VMULPS       Y2, Y0, Y0
-	VADDPS       Y1, Y1, Y1
-	VADDPS       Y1, Y1, Y1
-	VADDPS       Y1, Y1, Y1
-	VMULPS       c3f000000<>+0(SB), Y5, Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc1a00000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b40007f<>+0(SB), Y3
-	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
-	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3d35f5ff<>+0(SB), Y5
-	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VMOVUPS      cbf000000<>+0(SB), Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
-	VFMADD231PS  Y5, Y3, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VDIVPS       Y3, Y4, Y3
-	VANDPS       c7fffffff<>+0(SB), Y3, Y3
-	VANDPS       c80000000<>+0(SB), Y2, Y2
-	VORPS        Y3, Y2, Y2
-	VADDPS       c3f800000<>+0(SB), Y2, Y3
-	VADDPS       Y2, Y2, Y2
-	VDIVPS       Y3, Y2, Y2
-	VMULPS       Y1, Y2, Y2
-	MOVQ         64(CX), DI
-	TESTQ        BX, BX
-	JNZ          around1
-	VMOVUPS      Y2, (DI)(SI*4)
-	JMP          stored1
-
-around1:
-	VMOVNTPS Y2, (DI)(SI*4)
-
-stored1:
-	MOVQ    16(CX), DI
-	VMOVUPS (DI)(SI*4), Y1
-	VMOVUPS c3f800000<>+0(SB), Y2
-	VSUBPS  Y1, Y2, Y2
-	VMULPS  Y1, Y7, Y1
-	VMULPS  Y1, Y2, Y2
-	MOVQ    72(CX), DI
-	TESTQ   BX, BX
-	JNZ     around2
-	VMOVUPS Y2, (DI)(SI*4)
-	JMP     stored2
-
-around2:
-	VMOVNTPS Y2, (DI)(SI*4)
-
-stored2:
-	MOVQ    40(CX), DI
-	VMOVUPS (DI)(SI*4), Y1
-	VMOVUPS c3f800000<>+0(SB), Y2
-	VSUBPS  Y1, Y2, Y2
-	VMULPS  Y1, Y0, Y0
-	VMULPS  Y0, Y2, Y2
-	MOVQ    80(CX), DI
-	TESTQ   BX, BX
-	JNZ     around3
-	VMOVUPS Y2, (DI)(SI*4)
-	JMP     stored3
-
-around3:
-	VMOVNTPS Y2, (DI)(SI*4)
-
-stored3:
-	MOVQ   way+80(FP), DI
-	IMUL3Q $0x08, DI, DI
-	ADDQ   DI, SI
-	SUBQ   $0x08, R9
-	JGE    loop
-
-tail:
-	ADDQ         $0x08, R9
-	JZ           next
-	MOVQ         n+48(FP), SI
-	SUBQ         R9, SI
-	LEAQ         mask<>+0(SB), DI
-	MOVQ         $0x00000010, R10
-	SUBQ         R9, R10
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         (CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         8(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VMULPS       Y2, Y1, Y1
-	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (DI)(R10*4), Y2
-	MOVQ         32(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y2, Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c40000000<>+0(SB), Y5, Y3
-	VDIVPS       Y3, Y5, Y3
-	VMULPS       Y3, Y3, Y4
-	VMOVUPS      c3d9d89d9<>+0(SB), Y5
-	VFMADD213PS  c3dba2e8c<>+0(SB), Y4, Y5
-	VFMADD213PS  c3de38e39<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e124925<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e4ccccd<>+0(SB), Y4, Y5
-	VFMADD213PS  c3eaaaaab<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y5, Y5
-	VADDPS       Y3, Y3, Y3
-	VFMADD213PS  Y3, Y3, Y5
-	VMOVUPS      c00000000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VADDPS       Y3, Y5, Y5
-	VADDPS       Y5, Y5, Y2
-	VADDPS       Y2, Y2, Y2
-	VADDPS       Y2, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y3
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y3, Y3
-	VMULPS       Y3, Y2, Y3
-	VXORPS       c80000000<>+0(SB), Y3, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c42b20000<>+0(SB), Y3
-	VMINPS       Y4, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y4
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
-	VSUBPS       c4b400000<>+0(SB), Y4, Y6
-	VFNMADD231PS c3f317218<>+0(SB), Y6, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y6, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y6
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y6
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y6
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
-	VPSUBD       c4b400000<>+0(SB), Y4, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y6, Y6
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y6, Y6
-	VMULPS       Y6, Y6, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VSUBPS       Y3, Y4, Y4
-	VMOVUPS      c00000000<>+0(SB), Y3
-	VMAXPS       Y4, Y3, Y3
-	VSQRTPS      Y3, Y3
-	VMULPS       Y3, Y0, Y4
-	VMOVUPS      (DI)(R10*4), Y7
-	MOVQ         24(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y7, Y7
-	VMULPS       Y7, Y4, Y7
-	VMOVUPS      (DI)(R10*4), Y8
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y8, Y8
-	VMULPS       Y8, Y4, Y4
-	VMOVUPS      (DI)(R10*4), Y8
-	MOVQ         56(CX), R9
-	VMASKMOVPS   Y4, Y8, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y4
-	MOVQ         48(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y4, Y4
-	VMULPS       Y4, Y0, Y4
-	VMULPS       Y6, Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y8
-	MOVQ         8(CX), R9
-	VMASKMOVPS   Y0, Y8, (R9)(SI*4)
-	VADDPS       Y3, Y3, Y0
-	VMOVUPS      c3a83126f<>+0(SB), Y3
-	VMAXPS       Y0, Y3, Y3
-	VDIVPS       Y3, Y1, Y0
-	VXORPS       c80000000<>+0(SB), Y0, Y0
-	VMULPS       Y6, Y0, Y1
-	VADDPS       Y1, Y4, Y1
-	VMULPS       Y6, Y0, Y0
-	VADDPS       Y0, Y1, Y0
-	VMULPS       Y6, Y0, Y0
-	VXORPS       c80000000<>+0(SB), Y0, Y0
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMULPS       Y1, Y0, Y1
-	VMULPS       Y2, Y0, Y0
-	VADDPS       Y1, Y1, Y1
-	VADDPS       Y1, Y1, Y1
-	VADDPS       Y1, Y1, Y1
-	VMULPS       c3f000000<>+0(SB), Y5, Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc1a00000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b40007f<>+0(SB), Y3
-	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
-	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3d35f5ff<>+0(SB), Y5
-	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VMOVUPS      cbf000000<>+0(SB), Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
-	VFMADD231PS  Y5, Y3, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VDIVPS       Y3, Y4, Y3
-	VANDPS       c7fffffff<>+0(SB), Y3, Y3
-	VANDPS       c80000000<>+0(SB), Y2, Y2
-	VORPS        Y3, Y2, Y2
-	VADDPS       c3f800000<>+0(SB), Y2, Y3
-	VADDPS       Y2, Y2, Y2
-	VDIVPS       Y3, Y2, Y2
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         64(CX), R9
-	VMASKMOVPS   Y2, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         16(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VSUBPS       Y1, Y2, Y2
-	VMULPS       Y1, Y7, Y1
-	VMULPS       Y1, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         72(CX), R9
-	VMASKMOVPS   Y2, Y1, (R9)(SI*4)
-	VMOVUPS      (DI)(R10*4), Y1
-	MOVQ         40(CX), R9
-	VMASKMOVPS   (R9)(SI*4), Y1, Y1
-	VMOVUPS      c3f800000<>+0(SB), Y2
-	VSUBPS       Y1, Y2, Y2
-	VMULPS       Y1, Y0, Y0
-	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (DI)(R10*4), Y0
-	MOVQ         80(CX), DI
-	VMASKMOVPS   Y2, Y0, (DI)(SI*4)
-
-next:
-	DECQ R8
-	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), SI
-	CMPQ R8, $0x01
-	JNE  group
-	ADDQ $+368, SI
-
-group:
-	XORQ       DI, DI
-	MOVQ       56(AX), R9
-	IMULQ      DI, R9
-	ADDQ       48(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       (CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       456(AX), R9
-	IMULQ      DI, R9
-	ADDQ       448(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       40(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       464(AX), R10
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	LEAQ       (R9)(R10*4), R9
-	PREFETCHT0 (R9)
-	MOVQ       536(AX), R9
-	IMULQ      DI, R9
-	ADDQ       528(AX), R9
-	SHLQ       $0x02, R9
-	ADDQ       48(CX), R9
-	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	VMOVUPS    76(SI), Y0
-	VMASKMOVPS (DI), Y0, Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       232(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece0done
-
-piece0:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece0
-
-piece0done:
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       312(AX), R11
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	DECQ       R10
-	JZ         piece1done
-
-piece1:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R10
-	JNZ        piece1
-
-piece1done:
-	VMULPS       Y2, Y1, Y1
-	VMULPS       Y1, Y0, Y1
-	MOVQ         32(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b400000<>+0(SB), Y3
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b400000<>+0(SB), Y3, Y5
-	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
-	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
-	VPSUBD       c4b400000<>+0(SB), Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y5, Y5
-	VADDPS       c40000000<>+0(SB), Y5, Y3
-	VDIVPS       Y3, Y5, Y3
-	VMULPS       Y3, Y3, Y4
-	VMOVUPS      c3d9d89d9<>+0(SB), Y5
-	VFMADD213PS  c3dba2e8c<>+0(SB), Y4, Y5
-	VFMADD213PS  c3de38e39<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e124925<>+0(SB), Y4, Y5
-	VFMADD213PS  c3e4ccccd<>+0(SB), Y4, Y5
-	VFMADD213PS  c3eaaaaab<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y5, Y5
-	VADDPS       Y3, Y3, Y3
-	VFMADD213PS  Y3, Y3, Y5
-	VMOVUPS      c00000000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VADDPS       Y3, Y5, Y5
-	VADDPS       Y5, Y5, Y2
-	VADDPS       Y2, Y2, Y2
-	VADDPS       Y2, Y2, Y2
-	MOVQ         40(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         472(AX), R11
-	VMOVUPS      (R9), Y3
-	VMASKMOVPS   (DI), Y3, Y3
-	DECQ         R10
-	JZ           piece2done
-
-piece2:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS (DI), Y4, Y4
-	VORPS      Y4, Y3, Y3
-	DECQ       R10
-	JNZ        piece2
-
-piece2done:
-	VMULPS       Y3, Y2, Y3
-	VXORPS       c80000000<>+0(SB), Y3, Y3
-	VMOVUPS      cc2d20000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c42b20000<>+0(SB), Y3
-	VMINPS       Y4, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y4
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
-	VSUBPS       c4b400000<>+0(SB), Y4, Y6
-	VFNMADD231PS c3f317218<>+0(SB), Y6, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y6, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y6
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y6
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y6
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
-	VPSUBD       c4b400000<>+0(SB), Y4, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       c3f800000<>+0(SB), Y4, Y4
-	VMULPS       Y4, Y6, Y6
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y6, Y6
-	VMULPS       Y6, Y6, Y3
-	VMOVUPS      c3f800000<>+0(SB), Y4
-	VSUBPS       Y3, Y4, Y4
-	VMOVUPS      c00000000<>+0(SB), Y3
-	VMAXPS       Y4, Y3, Y3
-	VSQRTPS      Y3, Y3
-	VMULPS       Y3, Y0, Y4
-	MOVQ         24(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         312(AX), R11
-	VMOVUPS      (R9), Y7
-	VMASKMOVPS   (DI), Y7, Y7
-	DECQ         R10
-	JZ           piece3done
-
-piece3:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y8
-	VMASKMOVPS (DI), Y8, Y8
-	VORPS      Y8, Y7, Y7
-	DECQ       R10
-	JNZ        piece3
-
-piece3done:
-	VMULPS     Y7, Y4, Y7
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       232(AX), R11
-	VMOVUPS    (R9), Y8
-	VMASKMOVPS (DI), Y8, Y8
-	DECQ       R10
-	JZ         piece4done
-
-piece4:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y9
-	VMASKMOVPS (DI), Y9, Y9
-	VORPS      Y9, Y8, Y8
-	DECQ       R10
-	JNZ        piece4
-
-piece4done:
-	VMULPS     Y8, Y4, Y4
-	MOVQ       56(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       632(AX), R11
-	VMOVUPS    (R9), Y8
-	VMASKMOVPS Y4, Y8, (DI)
-	DECQ       R10
-	JZ         piece5done
-
-piece5:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y8
-	VMASKMOVPS Y4, Y8, (DI)
-	DECQ       R10
-	JNZ        piece5
-
-piece5done:
-	MOVQ       48(CX), DI
-	VMOVUPS    76(SI), Y4
-	VMASKMOVPS (DI), Y4, Y4
-	VMULPS     Y4, Y0, Y4
-	VMULPS     Y6, Y0, Y0
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y8
-	VMASKMOVPS Y0, Y8, (DI)
-	VADDPS     Y3, Y3, Y0
-	VMOVUPS    c3a83126f<>+0(SB), Y3
-	VMAXPS     Y0, Y3, Y3
-	VDIVPS     Y3, Y1, Y0
-	VXORPS     c80000000<>+0(SB), Y0, Y0
-	VMULPS     Y6, Y0, Y1
-	VADDPS     Y1, Y4, Y1
-	VMULPS     Y6, Y0, Y0
-	VADDPS     Y0, Y1, Y0
-	VMULPS     Y6, Y0, Y0
-	VXORPS     c80000000<>+0(SB), Y0, Y0
-	MOVQ       40(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       472(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece6done
-
-piece6:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
-	VORPS      Y3, Y1, Y1
-	DECQ       R10
-	JNZ        piece6
-
-piece6done:
-	VMULPS       Y1, Y0, Y1
-	VMULPS       Y2, Y0, Y0
-	VADDPS       Y1, Y1, Y1
-	VADDPS       Y1, Y1, Y1
-	VADDPS       Y1, Y1, Y1
-	VMULPS       c3f000000<>+0(SB), Y5, Y2
-	VORPS        c80000000<>+0(SB), Y2, Y3
-	VMOVUPS      cc1a00000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VMOVUPS      c4b40007f<>+0(SB), Y3
-	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
-	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
-	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
-	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
-	VMOVUPS      c3d35f5ff<>+0(SB), Y5
-	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
-	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
-	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y5
-	VPSLLD       $0x17, Y3, Y3
-	VMOVUPS      cbf000000<>+0(SB), Y4
-	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
-	VFMADD231PS  Y5, Y3, Y4
-	VADDPS       c3f800000<>+0(SB), Y4, Y3
-	VDIVPS       Y3, Y4, Y3
-	VANDPS       c7fffffff<>+0(SB), Y3, Y3
-	VANDPS       c80000000<>+0(SB), Y2, Y2
-	VORPS        Y3, Y2, Y2
-	VADDPS       c3f800000<>+0(SB), Y2, Y3
-	VADDPS       Y2, Y2, Y2
-	VDIVPS       Y3, Y2, Y2
-	VMULPS       Y1, Y2, Y2
-	MOVQ         64(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         712(AX), R11
-	VMOVUPS      (R9), Y1
-	VMASKMOVPS   Y2, Y1, (DI)
-	DECQ         R10
-	JZ           piece7done
-
-piece7:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y2, Y1, (DI)
-	DECQ       R10
-	JNZ        piece7
-
-piece7done:
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       232(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece8done
-
-piece8:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece8
-
-piece8done:
-	VMOVUPS    c3f800000<>+0(SB), Y2
-	VSUBPS     Y1, Y2, Y2
-	VMULPS     Y1, Y7, Y1
-	VMULPS     Y1, Y2, Y2
-	MOVQ       72(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       792(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y2, Y1, (DI)
-	DECQ       R10
-	JZ         piece9done
-
-piece9:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y2, Y1, (DI)
-	DECQ       R10
-	JNZ        piece9
-
-piece9done:
-	MOVQ       40(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
-	MOVQ       472(AX), R11
-	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	DECQ       R10
-	JZ         piece10done
-
-piece10:
-	ADDQ       R11, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
-	VORPS      Y2, Y1, Y1
-	DECQ       R10
-	JNZ        piece10
-
-piece10done:
-	VMOVUPS    c3f800000<>+0(SB), Y2
-	VSUBPS     Y1, Y2, Y2
-	VMULPS     Y1, Y0, Y0
-	VMULPS     Y0, Y2, Y2
-	MOVQ       80(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), SI
-	MOVQ       872(AX), R10
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y2, Y0, (DI)
-	DECQ       SI
-	JZ         piece11done
-
-piece11:
-	ADDQ       R10, DI
-	ADDQ       $0x20, R9
-	VMOVUPS    (R9), Y0
-	VMASKMOVPS Y2, Y0, (DI)
-	DECQ       SI
-	JNZ        piece11
-
-piece11done:
-	JMP next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-DATA c3a83126f<>+0(SB)/4, $0x3a83126f
-DATA c3a83126f<>+4(SB)/4, $0x3a83126f
-DATA c3a83126f<>+8(SB)/4, $0x3a83126f
-DATA c3a83126f<>+12(SB)/4, $0x3a83126f
-DATA c3a83126f<>+16(SB)/4, $0x3a83126f
-DATA c3a83126f<>+20(SB)/4, $0x3a83126f
-DATA c3a83126f<>+24(SB)/4, $0x3a83126f
-DATA c3a83126f<>+28(SB)/4, $0x3a83126f
-GLOBL c3a83126f<>(SB), RODATA|NOPTR, $32
-
-// func rgLruScanComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·rgLruScanComposeLoopAVX2(SB), NOSPLIT, $0-112
+TEXT ·rgLruScanComposeLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
 	MOVQ steps+64(FP), DX
@@ -18708,44 +7418,36 @@ step:
 	MOVQ rows+56(FP), DI
 
 row:
-	MOVQ  packs_base+88(FP), BX
+	MOVQ  packs_base+80(FP), BX
 	TESTQ BX, BX
 	JNZ   packed
-	MOVQ  n+48(FP), R8
+	MOVQ  n+48(FP), SI
 	XORQ  BX, BX
-	MOVQ  way+80(FP), SI
-	TESTQ SI, SI
-	JGE   up
-	MOVQ  R8, BX
-	ANDQ  $-8, BX
-	SUBQ  $0x08, BX
-
-up:
-	SUBQ $0x08, R8
-	JLT  tail
+	SUBQ  $0x08, SI
+	JLT   tail
 
 loop:
-	MOVQ         56(AX), SI
-	IMULQ        BX, SI
-	ADDQ         48(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         (CX), SI
-	PREFETCHT0   (SI)
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         64(AX), R9
-	LEAQ         (SI)(R9*4), SI
-	PREFETCHT0   (SI)
-	LEAQ         (SI)(R9*4), SI
-	PREFETCHT0   (SI)
-	MOVQ         616(AX), SI
-	IMULQ        BX, SI
-	ADDQ         608(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         56(CX), SI
-	PREFETCHT0   (SI)
-	MOVQ         (CX), SI
-	VMOVUPS      (SI)(BX*4), Y0
-	MOVQ         8(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         616(AX), R8
+	IMULQ        BX, R8
+	ADDQ         608(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         56(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(BX*4), Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(BX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -18775,10 +7477,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	MOVQ         24(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(BX*4), Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -18808,13 +7510,13 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
-	MOVQ         40(CX), SI
-	VMOVUPS      (SI)(BX*4), Y3
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(BX*4), Y2
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(BX*4), Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         48(CX), SI
-	VMOVUPS      (SI)(BX*4), Y3
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(BX*4), Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -18890,39 +7592,35 @@ loop:
 	VMOVUPS      c00000000<>+0(SB), Y0
 	VMAXPS       Y3, Y0, Y0
 	VSQRTPS      Y0, Y0
-	MOVQ         56(CX), SI
-	VMOVUPS      (SI)(BX*4), Y3
+	MOVQ         56(CX), R8
+	VMOVUPS      (R8)(BX*4), Y3
 	VMULPS       Y3, Y4, Y3
-	MOVQ         64(CX), SI
-	VMOVUPS      (SI)(BX*4), Y5
+	MOVQ         64(CX), R8
+	VMOVUPS      (R8)(BX*4), Y5
 	VMULPS       Y4, Y5, Y4
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
-	MOVQ         56(CX), SI
-	VMOVUPS      Y0, (SI)(BX*4)
-	MOVQ         64(CX), SI
-	VMOVUPS      Y4, (SI)(BX*4)
-	MOVQ         way+80(FP), SI
-	IMUL3Q       $0x08, SI, SI
-	ADDQ         SI, BX
-	SUBQ         $0x08, R8
+	MOVQ         56(CX), R8
+	VMOVUPS      Y0, (R8)(BX*4)
+	MOVQ         64(CX), R8
+	VMOVUPS      Y4, (R8)(BX*4)
+	ADDQ         $0x08, BX
+	SUBQ         $0x08, SI
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, R8
+	ADDQ         $0x08, SI
 	JZ           next
-	MOVQ         n+48(FP), BX
-	SUBQ         R8, BX
-	LEAQ         mask<>+0(SB), SI
+	LEAQ         mask<>+0(SB), R8
 	MOVQ         $0x00000010, R9
-	SUBQ         R8, R9
-	VMOVUPS      (SI)(R9*4), Y0
-	MOVQ         (CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         8(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
+	SUBQ         SI, R9
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         (CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         8(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -18952,12 +7650,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         16(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         24(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         24(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -18987,16 +7685,16 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         32(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
-	VMOVUPS      (SI)(R9*4), Y3
-	MOVQ         40(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         32(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         40(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (SI)(R9*4), Y3
-	MOVQ         48(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         48(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y3, Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -19072,21 +7770,21 @@ tail:
 	VMOVUPS      c00000000<>+0(SB), Y0
 	VMAXPS       Y3, Y0, Y0
 	VSQRTPS      Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y3
-	MOVQ         56(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         56(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y3, Y3
 	VMULPS       Y3, Y4, Y3
-	VMOVUPS      (SI)(R9*4), Y5
-	MOVQ         64(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y5, Y5
+	VMOVUPS      (R8)(R9*4), Y5
+	MOVQ         64(CX), SI
+	VMASKMOVPS   (SI)(BX*4), Y5, Y5
 	VMULPS       Y4, Y5, Y4
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         56(CX), R8
-	VMASKMOVPS   Y0, Y1, (R8)(BX*4)
-	VMOVUPS      (SI)(R9*4), Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         56(CX), SI
+	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
+	VMOVUPS      (R8)(R9*4), Y0
 	MOVQ         64(CX), SI
 	VMASKMOVPS   Y4, Y0, (SI)(BX*4)
 
@@ -19173,7 +7871,7 @@ nextstep:
 	JMP  step
 
 packed:
-	MOVQ packs_base+88(FP), BX
+	MOVQ packs_base+80(FP), BX
 	CMPQ DI, $0x01
 	JNE  group
 	ADDQ $+368, BX
@@ -19417,447 +8115,6 @@ piece2done:
 	MOVQ         64(CX), SI
 	VMOVUPS      76(BX), Y0
 	VMASKMOVPS   Y4, Y0, (SI)
-	JMP          next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func rgLruScanComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, way int, packs []Pack)
-// Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·rgLruScanComposeBackwardLoopAVX2(SB), NOSPLIT, $0-112
-	MOVQ v_base+0(FP), AX
-	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-
-step:
-	MOVQ rows+56(FP), DI
-
-row:
-	MOVQ  packs_base+88(FP), BX
-	TESTQ BX, BX
-	JNZ   packed
-	MOVQ  n+48(FP), R8
-	XORQ  BX, BX
-	MOVQ  way+80(FP), SI
-	TESTQ SI, SI
-	JGE   up
-	MOVQ  R8, BX
-	ANDQ  $-8, BX
-	SUBQ  $0x08, BX
-
-up:
-	SUBQ $0x08, R8
-	JLT  tail
-
-loop:
-	MOVQ         56(AX), SI
-	IMULQ        BX, SI
-	ADDQ         48(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         (CX), SI
-	PREFETCHT0   (SI)
-	MOVQ         296(AX), SI
-	IMULQ        BX, SI
-	ADDQ         288(AX), SI
-	SHLQ         $0x02, SI
-	ADDQ         24(CX), SI
-	PREFETCHT0   (SI)
-	MOVQ         (CX), SI
-	VMOVUPS      (SI)(BX*4), Y0
-	MOVQ         8(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c40000000<>+0(SB), Y4, Y2
-	VDIVPS       Y2, Y4, Y2
-	VMULPS       Y2, Y2, Y3
-	VMOVUPS      c3d9d89d9<>+0(SB), Y4
-	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
-	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
-	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y4, Y4
-	VADDPS       Y2, Y2, Y2
-	VFMADD213PS  Y2, Y2, Y4
-	VMOVUPS      c00000000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VADDPS       Y2, Y4, Y4
-	VADDPS       Y4, Y4, Y1
-	VADDPS       Y1, Y1, Y1
-	VADDPS       Y1, Y1, Y1
-	MOVQ         24(CX), SI
-	VMOVUPS      (SI)(BX*4), Y2
-	VMULPS       Y2, Y1, Y1
-	VXORPS       c80000000<>+0(SB), Y1, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c42b20000<>+0(SB), Y1
-	VMINPS       Y2, Y1, Y1
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y1
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y1
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y1, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y1, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y1, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y1, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
-	VPSUBD       c4b400000<>+0(SB), Y2, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y3, Y0, Y0
-	MOVQ         32(CX), SI
-	VMOVUPS      (SI)(BX*4), Y1
-	VMULPS       Y3, Y1, Y1
-	MOVQ         8(CX), SI
-	VMOVUPS      Y0, (SI)(BX*4)
-	MOVQ         32(CX), SI
-	VMOVUPS      Y1, (SI)(BX*4)
-	MOVQ         way+80(FP), SI
-	IMUL3Q       $0x08, SI, SI
-	ADDQ         SI, BX
-	SUBQ         $0x08, R8
-	JGE          loop
-
-tail:
-	ADDQ         $0x08, R8
-	JZ           next
-	MOVQ         n+48(FP), BX
-	SUBQ         R8, BX
-	LEAQ         mask<>+0(SB), SI
-	MOVQ         $0x00000010, R9
-	SUBQ         R8, R9
-	VMOVUPS      (SI)(R9*4), Y0
-	MOVQ         (CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         8(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         16(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c40000000<>+0(SB), Y4, Y2
-	VDIVPS       Y2, Y4, Y2
-	VMULPS       Y2, Y2, Y3
-	VMOVUPS      c3d9d89d9<>+0(SB), Y4
-	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
-	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
-	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y4, Y4
-	VADDPS       Y2, Y2, Y2
-	VFMADD213PS  Y2, Y2, Y4
-	VMOVUPS      c00000000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VADDPS       Y2, Y4, Y4
-	VADDPS       Y4, Y4, Y1
-	VADDPS       Y1, Y1, Y1
-	VADDPS       Y1, Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         24(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y2, Y2
-	VMULPS       Y2, Y1, Y1
-	VXORPS       c80000000<>+0(SB), Y1, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c42b20000<>+0(SB), Y1
-	VMINPS       Y2, Y1, Y1
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y1
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y1
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y1, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y1, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y1, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y1, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
-	VPSUBD       c4b400000<>+0(SB), Y2, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y3, Y0, Y0
-	VMOVUPS      (SI)(R9*4), Y1
-	MOVQ         32(CX), R8
-	VMASKMOVPS   (R8)(BX*4), Y1, Y1
-	VMULPS       Y3, Y1, Y1
-	VMOVUPS      (SI)(R9*4), Y2
-	MOVQ         8(CX), R8
-	VMASKMOVPS   Y0, Y2, (R8)(BX*4)
-	VMOVUPS      (SI)(R9*4), Y0
-	MOVQ         32(CX), SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*4)
-
-next:
-	DECQ DI
-	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+88(FP), BX
-	CMPQ DI, $0x01
-	JNE  group
-	ADDQ $+368, BX
-
-group:
-	XORQ         SI, SI
-	MOVQ         56(AX), R8
-	IMULQ        SI, R8
-	ADDQ         48(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         (CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         296(AX), R8
-	IMULQ        SI, R8
-	ADDQ         288(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         24(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         (CX), SI
-	VMOVUPS      76(BX), Y0
-	VMASKMOVPS   (SI), Y0, Y0
-	MOVQ         8(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   (SI), Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   (SI), Y1, Y1
-	VORPS        c80000000<>+0(SB), Y1, Y2
-	VMOVUPS      cc2d20000<>+0(SB), Y3
-	VMAXPS       Y2, Y3, Y3
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y4
-	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
-	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
-	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
-	VPSUBD       c4b400000<>+0(SB), Y2, Y2
-	VPSRAD       $0x01, Y2, Y3
-	VPSUBD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       c3f800000<>+0(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y4
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y4, Y4
-	VADDPS       c40000000<>+0(SB), Y4, Y2
-	VDIVPS       Y2, Y4, Y2
-	VMULPS       Y2, Y2, Y3
-	VMOVUPS      c3d9d89d9<>+0(SB), Y4
-	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
-	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
-	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
-	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
-	VMULPS       Y3, Y4, Y4
-	VADDPS       Y2, Y2, Y2
-	VFMADD213PS  Y2, Y2, Y4
-	VMOVUPS      c00000000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VADDPS       Y2, Y4, Y4
-	VADDPS       Y4, Y4, Y1
-	VADDPS       Y1, Y1, Y1
-	VADDPS       Y1, Y1, Y1
-	MOVQ         24(CX), SI
-	LEAQ         108(BX), R8
-	MOVQ         (BX), R9
-	MOVQ         312(AX), R10
-	VMOVUPS      (R8), Y2
-	VMASKMOVPS   (SI), Y2, Y2
-	DECQ         R9
-	JZ           piece0done
-
-piece0:
-	ADDQ       R10, SI
-	ADDQ       $0x20, R8
-	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
-	VORPS      Y3, Y2, Y2
-	DECQ       R9
-	JNZ        piece0
-
-piece0done:
-	VMULPS       Y2, Y1, Y1
-	VXORPS       c80000000<>+0(SB), Y1, Y1
-	VMOVUPS      cc2d20000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y2
-	VMOVUPS      c42b20000<>+0(SB), Y1
-	VMINPS       Y2, Y1, Y1
-	VMOVUPS      c4b400000<>+0(SB), Y2
-	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
-	VSUBPS       c4b400000<>+0(SB), Y2, Y3
-	VFNMADD231PS c3f317218<>+0(SB), Y3, Y1
-	VFNMADD231PS cb102e308<>+0(SB), Y3, Y1
-	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
-	VFMADD213PS  c3c0913d8<>+0(SB), Y1, Y3
-	VFMADD213PS  c3d2aab3a<>+0(SB), Y1, Y3
-	VFMADD213PS  c3e2aaa58<>+0(SB), Y1, Y3
-	VFMADD213PS  c3effffff<>+0(SB), Y1, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
-	VPSUBD       c4b400000<>+0(SB), Y2, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       c3f800000<>+0(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y3
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       c3f800000<>+0(SB), Y1, Y1
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y3, Y0, Y0
-	MOVQ         32(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   (SI), Y1, Y1
-	VMULPS       Y3, Y1, Y1
-	MOVQ         8(CX), SI
-	VMOVUPS      76(BX), Y2
-	VMASKMOVPS   Y0, Y2, (SI)
-	MOVQ         32(CX), SI
-	VMOVUPS      76(BX), Y0
-	VMASKMOVPS   Y1, Y0, (SI)
 	JMP          next
 
 done:

@@ -25,7 +25,7 @@ func Apart(k cell.Kind) bool {
 	return false
 }
 
-// RunPacked is Run with several rows in one vector, without stream and down. Vectors of constants
+// RunPacked is Run with several rows in one vector, without stream. Vectors of constants
 // must repeat each row Packs(n) times. Rows of other vectors must be contiguous, unless Apart
 // allows gaps. It changes v. packs is memory for two.
 func (k *Loop) RunPacked(v []Vector, at []uintptr, packs []Pack, n, rows, steps int) {
@@ -48,7 +48,7 @@ func (k *Loop) RunPacked(v []Vector, at []uintptr, packs []Pack, n, rows, steps 
 	packs = packs[:2]
 	packs[0].set(together, n)
 	packs[1].set(rows-(groups-1)*together, n)
-	k.run(v, at[:len(v)], n, groups, steps, 0, 1, packs)
+	k.run(v, at[:len(v)], n, groups, steps, 0, packs)
 }
 
 // set sets p up for so many rows of n units.

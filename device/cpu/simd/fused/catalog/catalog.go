@@ -64,11 +64,12 @@ func Kernels() []Entry {
 	return all
 }
 
-// Loops lists the programs that run over many steps of a linear recurrence.
+// Loops lists the programs that run over many steps of a linear recurrence. Those of training are
+// interpreted: over whole layers, assembly is no faster.
 func Loops() []Entry {
 	var all []Entry
 	for _, c := range append([]*cell.Cell{cell.Linear}, Linear(listed())...) {
-		for p := Inference; p <= ComposeBackward; p++ {
+		for _, p := range []Pass{Inference, Compose} {
 			all = append(all, Entry{c, p, OfScan(c, p)})
 		}
 	}
