@@ -54,8 +54,8 @@ func (b *LayerBack) Recurrent(t, n int) schedule.View {
 // Start zeroes what the steps add to.
 func (b *LayerBack) Start() {
 	b.plan.ZeroTaps(b.input, b.layer)
-	for _, m := range b.plan.Layer[b.layer].Grad.State {
-		b.plan.Do(b.recurrent, schedule.Map{Op: cell.Zero, Out: m.All()})
+	for s := range b.plan.Cell.States {
+		b.plan.Do(b.recurrent, b.plan.BeginCarry(b.layer, s))
 	}
 	if b.DPeep != nil {
 		b.plan.Do(b.recurrent, schedule.Map{Op: cell.Zero, Out: b.DPeep.All()})

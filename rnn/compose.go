@@ -90,6 +90,7 @@ func compose(p *Plan, t Technique, k knob.Params) error {
 		}
 	}
 	c.section(c.output)
+	forward := len(c.order)
 	if p.Pass == Train {
 		for i := len(c.levels) - 1; i >= 0; i-- {
 			for _, s := range c.levels[i] {
@@ -104,7 +105,7 @@ func compose(p *Plan, t Technique, k knob.Params) error {
 		}
 	}
 	p.Within(0, 0, "")
-	p.Arrange(c.order)
+	p.Arrange(c.order, forward)
 	return nil
 }
 
@@ -155,7 +156,7 @@ func (c *composer) stackOf(number, layers int) *stack {
 		q.Input, q.OneHot = c.Out(), false
 	}
 	ways := c.Ways()
-	plan := &Plan{Matrices: Matrices{Problem: q, Batches: c.Batches, uneven: c.uneven, resets: c.resets, turned: c.Backwards(number)}, Builder: c.Builder}
+	plan := &Plan{Matrices: Matrices{Problem: q, Batches: c.Batches, uneven: c.uneven, resets: c.resets, turned: c.Backwards(number)}, Builder: c.Builder, hosted: c.hosted}
 	for l := range layers {
 		plan.Layer = append(plan.Layer, c.Layer[number+l*ways])
 	}

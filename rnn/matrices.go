@@ -68,6 +68,9 @@ type LayerGrad struct {
 	// State carries the gradient of each state, B × H, from step to step and
 	// ends as that of the initial state.
 	State []*schedule.Matrix
+
+	// Last is the given gradient of each state after the last step, B × its StateWidth; nil: 0.
+	Last []*schedule.Matrix
 }
 
 // A Head is the output layer: softmax of W·h + b and the cross-entropy loss of

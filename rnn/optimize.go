@@ -113,7 +113,7 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	if err := canCarry(p, o.Carry); err != nil {
 		return nil, nil, err
 	}
-	plan, err := planned(t, p, k, 0, p.History > 0)
+	plan, err := planned(t, p, k, kind{continues: p.History > 0})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -143,7 +143,7 @@ func LayoutForward(t Technique, p Problem, carry bool) (*Plan, *schedule.Schedul
 	if err := canCarry(p, carry); err != nil {
 		return nil, nil, err
 	}
-	plan, err := planned(t, p, nil, 0, false)
+	plan, err := planned(t, p, nil, kind{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -73,6 +73,8 @@ type Plan struct {
 	Continues bool
 	kept      []Kept
 
+	hosted *hosted // nil: the plan is not for a host program; see LayoutHosted
+
 	turn *Turn // of what is written; nil: none
 }
 
@@ -106,7 +108,7 @@ func Layout(t Technique, p Problem, k knob.Params) (*Plan, *schedule.Schedule, e
 // LayoutWithin is Layout with a limit in bytes; 0 is none. If the schedule of a long problem would
 // take more of the host's memory, it lays nothing out and returns a *TooLarge.
 func LayoutWithin(t Technique, p Problem, k knob.Params, limit int64) (*Plan, *schedule.Schedule, error) {
-	plan, err := planned(t, p, k, limit, false)
+	plan, err := planned(t, p, k, kind{limit: limit})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -117,8 +119,14 @@ func LayoutWithin(t Technique, p Problem, k knob.Params, limit int64) (*Plan, *s
 	return plan, s, nil
 }
 
-// planned has t lay out p; see LayoutWithin and Plan.Continues.
-func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool) (*Plan, error) {
+// A kind is what a plan is for: see LayoutWithin, Plan.Continues and LayoutHosted.
+type kind struct {
+	limit             int64 // of the host's memory, in bytes; 0: none
+	continues, hosted bool
+}
+
+// planned has t lay out p.
+func planned(t Technique, p Problem, k knob.Params, of kind) (*Plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -131,13 +139,16 @@ func planned(t Technique, p Problem, k knob.Params, limit int64, continues bool)
 	}
 	plan := newPlan(p, max(1, k["streams"]), k[sizesName])
 	_, plan.Batches.longestFirst = t.(LongestFirst)
-	if continues {
+	if of.continues {
 		plan.Continues = true
 		feedNew(plan)
 	}
+	if of.hosted {
+		plan.host()
+	}
 	if p.Frames() > foreseenBeyond {
 		if whole, err := foresee(t, p, k); err == nil { // otherwise planning reports the error
-			if limit > 0 && whole.bytes > limit {
+			if of.limit > 0 && whole.bytes > of.limit {
 				return nil, fmt.Errorf("%s: %w", t.Name(), &TooLarge{whole.bytes})
 			}
 			if err := plan.Expect(whole.nodes); err != nil {

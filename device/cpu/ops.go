@@ -105,6 +105,8 @@ func (p *binder) work(op schedule.Op) (work, error) {
 		return p.update(op), nil
 	case schedule.AllReduce:
 		return p.allReduce(op)
+	case schedule.Pause:
+		return absorbed{}, nil
 	}
 	return nil, unsupported(op)
 }

@@ -185,8 +185,8 @@ func (n *network) backward(l int, above, below *schedule.Matrix) {
 func (n *network) startBack(l int, below *schedule.Matrix) {
 	y := n.Layer[l]
 	n.ZeroTaps(0, l)
-	for _, m := range y.Grad.State {
-		n.do(schedule.Map{Op: cell.Zero, Out: m.All()})
+	for s := range y.Grad.State {
+		n.do(n.BeginCarry(l, s))
 	}
 	if n.dpeep != nil {
 		n.do(schedule.Map{Op: cell.Zero, Out: n.dpeep.All()})

@@ -56,8 +56,8 @@ func (n *network) startBackward() {
 			n.after = append(n.after, n.Matrix(fmt.Sprintf("d(x·W)%d after", l), reach, n.gates))
 			n.ZeroTaps(0, l)
 		}
-		for _, m := range y.Grad.State {
-			n.do(schedule.Map{Op: cell.Zero, Out: m.All()})
+		for s := range y.Grad.State {
+			n.do(n.BeginCarry(l, s))
 		}
 		if oneHot(n.Plan, l) {
 			n.do(schedule.Map{Op: cell.Zero, Out: y.Grad.W.All()})

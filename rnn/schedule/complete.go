@@ -55,6 +55,8 @@ func complete(op Op) error {
 		ok = op.Stack.complete()
 	case Foreign:
 		ok = op.complete()
+	case Pause:
+		ok = true
 	}
 	if !ok {
 		return fmt.Errorf("schedule: an operation (%T) lacks something that it needs", op)

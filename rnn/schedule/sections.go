@@ -12,17 +12,22 @@ func (b *Builder) Cut() int {
 // Sections is the number of sections that Cut has begun.
 func (b *Builder) Sections() int { return len(b.cuts) }
 
-// Arrange puts sections in another order, which has each of them once, and forgets the cuts.
-func (b *Builder) Arrange(order []int) {
+// Arrange puts sections in another order, which has each of them once. Of the cuts it keeps the one
+// before number keep of that order, or none if there is no such section.
+func (b *Builder) Arrange(order []int, keep int) {
 	ends := append(slices.Clone(b.cuts), len(b.s.Nodes))
 	if len(order) == 0 {
 		return
 	}
 	nodes := slices.Clone(b.s.Nodes[:ends[0]])
-	for _, i := range order {
+	b.cuts = nil
+	for at, i := range order {
+		if at == keep {
+			b.cuts = []int{len(nodes)}
+		}
 		nodes = append(nodes, b.s.Nodes[ends[i]:ends[i+1]]...)
 	}
-	b.s.Nodes, b.cuts = nodes, nil
+	b.s.Nodes = nodes
 }
 
 // Within restricts what follows to n streams from first, and appends mark to the names of its

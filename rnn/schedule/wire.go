@@ -18,7 +18,7 @@ func kinds() []Op {
 	return []Op{
 		Gemm{}, Pack{}, Map{}, MapChain{}, SumRows{}, Cell{}, CellBackward{}, Gather{}, Scatter{}, SoftmaxLoss{}, Squares{}, Update{}, AllReduce{},
 		Persistent{}, PersistentBackward{}, Scan{}, ScanBackward{},
-		Vendor{}, VendorBackward{}, Foreign{},
+		Vendor{}, VendorBackward{}, Foreign{}, Pause{},
 	}
 }
 

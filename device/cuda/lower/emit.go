@@ -154,6 +154,8 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 			return []launch.Command{pointwise.SerialScan(e.Target, op)}, nil
 		}
 		return []launch.Command{scan.Launch(e.Target, e.plan.cells, op, e.plan.scans[stream])}, nil
+	case schedule.Pause:
+		return nil, nil
 	case schedule.Persistent:
 		return e.forwards(op)
 	case schedule.PersistentBackward:
