@@ -13,7 +13,8 @@ type Hosted interface {
 
 	// Place prepares moves between the rows of v, whole rows of a matrix that is not Private, and
 	// memory of the host program. Element 0 of row r lies offsets[r] elements behind the address of
-	// a move; nil: rows lie one after another.
+	// a move; nil: rows lie one after another. A row with a negative offset has no memory there:
+	// zeros come in, and nothing goes out.
 	Place(v schedule.View, offsets []int) (Place, error)
 
 	// Do does the work w. A CPU has done it when Do returns. A GPU does it in order with the other

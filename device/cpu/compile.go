@@ -63,15 +63,22 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 		p.scratch[w] = d.newScratch(s, f, k)
 		p.scratch[w].worker = w
 	}
-	p.progress = make([]counter, s.Streams)
-	p.team = make([]teamState, p.teams)
+	p.start()
 	for t := range p.team {
-		p.team[t].gather(d.pool.clusters(d.workers, p.first(t), p.members(t)))
 		for m, team := 0, p.scratch[p.first(t):p.first(t+1)]; m < len(team); m++ {
 			team[m].team = team
 		}
 	}
 	return p, nil
+}
+
+// start makes the counts of p's progress.
+func (p *program) start() {
+	p.progress = make([]counter, len(p.queues))
+	p.team = make([]teamState, p.teams)
+	for t := range p.team {
+		p.team[t].gather(p.device.pool.clusters(p.device.workers, p.first(t), p.members(t)))
+	}
 }
 
 // bind turns all operations into nodes.

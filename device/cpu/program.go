@@ -49,6 +49,9 @@ type program struct {
 	zeroed map[int]*zeroing // by matrix
 
 	badIndex atomic.Bool
+
+	places []hostedPlace
+	parts  []*program // that a host program runs; nil: not made yet
 }
 
 // A node is an operation ready to run.

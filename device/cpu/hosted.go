@@ -1,0 +1,183 @@
+package cpu
+
+import (
+	"fmt"
+	"unsafe"
+
+	"rnnbench/device"
+	"rnnbench/device/cpu/simd"
+	"rnnbench/internal/parallel"
+	"rnnbench/rnn/schedule"
+)
+
+var _ device.Hosted = (*program)(nil)
+
+// A hostedPlace is rows of a matrix that moves copy.
+type hostedPlace struct {
+	of      *schedule.Matrix
+	rows    matrix
+	offsets []int // nil: rows lie one after another
+}
+
+// Place implements device.Hosted.
+func (p *program) Place(v schedule.View, offsets []int) (device.Place, error) {
+	switch {
+	case p.closed:
+		return 0, errClosed
+	case v.M.Private():
+		return 0, fmt.Errorf("cpu: matrix %s is packed or scratch: it cannot be written or read", v.M.Name)
+	case offsets != nil && len(offsets) != v.Rows:
+		return 0, fmt.Errorf("cpu: there are %d offsets for %d rows of matrix %s", len(offsets), v.Rows, v.M.Name)
+	}
+	p.places = append(p.places, hostedPlace{v.M, (&binder{program: p}).matrix(v), offsets})
+	return device.Place(len(p.places) - 1), nil
+}
+
+// Do implements device.Hosted.
+func (p *program) Do(w device.Work, _ uintptr) error {
+	if p.closed {
+		return errClosed
+	}
+	for _, m := range w.In {
+		at := &p.places[m.Place]
+		if z := p.zeroed[at.of.ID]; z != nil {
+			z.known = false
+		}
+		at.bring(m)
+	}
+	if w.Prepare {
+		if err := p.Prepare(); err != nil {
+			return err
+		}
+	}
+	if w.Part >= 0 {
+		if p.parts == nil {
+			p.divide()
+		}
+		if w.Part >= len(p.parts) {
+			return fmt.Errorf("cpu: the schedule has %d parts, not %d", len(p.parts), w.Part+1)
+		}
+		part := p.parts[w.Part]
+		if err := (session{program: part, runs: 1}).together(func(run func(n int)) { run(1) }); err != nil {
+			return err
+		}
+	}
+	for _, m := range w.Out {
+		p.places[m.Place].take(m)
+	}
+	return nil
+}
+
+// Settle implements device.Hosted. Do has waited for all work.
+func (p *program) Settle() error { return nil }
+
+// each calls f for each row with its memory of the host program, which is of type E; nil: it has
+// none. Large moves are shared by all processors.
+func each[E any](at *hostedPlace, memory unsafe.Pointer, f func(ours []float32, theirs []E)) {
+	cols, size := at.rows.cols, unsafe.Sizeof(*new(E))
+	const perValue = 64 // a copy of a value costs as much as so many floating-point operations
+	parallel.Share(at.rows.rows, perValue*float64(at.rows.rows*cols), func(r int) {
+		offset := r * cols
+		if at.offsets != nil {
+			offset = at.offsets[r]
+		}
+		ours := at.rows.data[r*at.rows.stride:][:cols]
+		if offset < 0 {
+			f(ours, nil)
+			return
+		}
+		f(ours, unsafe.Slice((*E)(unsafe.Add(memory, uintptr(offset)*size)), cols))
+	})
+}
+
+// bring copies from memory of the host program.
+func (at *hostedPlace) bring(m device.Move) {
+	switch {
+	case m.At == nil:
+		for r := range at.rows.rows {
+			clear(at.rows.data[r*at.rows.stride:][:at.rows.cols])
+		}
+	case m.Type == device.Float32:
+		each(at, m.At, func(ours, theirs []float32) { clear(ours[copy(ours, theirs):]) })
+	default:
+		widen := simd.FromF16
+		if m.Type == device.BFloat16 {
+			widen = simd.FromBF16
+		}
+		each(at, m.At, func(ours []float32, theirs []uint16) {
+			for i, x := range theirs {
+				ours[i] = widen(x)
+			}
+			clear(ours[len(theirs):])
+		})
+	}
+}
+
+// take copies to memory of the host program.
+func (at *hostedPlace) take(m device.Move) {
+	switch {
+	case m.At == nil:
+	case m.Type == device.Float32:
+		each(at, m.At, func(ours, theirs []float32) { copy(theirs, ours) })
+	default:
+		narrow := simd.ToF16
+		if m.Type == device.BFloat16 {
+			narrow = simd.ToBF16
+		}
+		each(at, m.At, func(ours []float32, theirs []uint16) {
+			for i := range theirs {
+				theirs[i] = narrow(ours[i])
+			}
+		})
+	}
+}
+
+// divide makes a program of each part of the schedule. All of them have the memory and the
+// operations of p.
+func (p *program) divide() {
+	from := 0
+	for i, n := range p.schedule.Nodes {
+		if _, ok := n.Op.(schedule.Pause); ok {
+			p.parts = append(p.parts, p.part(from, i))
+			from = i + 1
+		}
+	}
+	p.parts = append(p.parts, p.part(from, len(p.nodes)))
+}
+
+// part returns the program of nodes from … to-1.
+func (p *program) part(from, to int) *program {
+	out := &program{
+		device: p.device, schedule: p.schedule, knobs: p.knobs, memory: p.memory, format: p.format, scratch: p.scratch,
+		teams: p.teams, reducing: -1, seats: p.seats, awake: p.awake, ready: p.barrier(0, p.device.workers),
+		counters: p.counters, barriers: p.barriers, zeroed: p.zeroed, within: p.within,
+	}
+	before := make([]uint64, len(p.queues)) // nodes of each stream in earlier parts
+	for s, q := range p.queues {
+		var mine []int32
+		for _, i := range q {
+			switch {
+			case int(i) < from:
+				before[s]++
+			case int(i) < to:
+				mine = append(mine, i-int32(from))
+			}
+		}
+		out.queues = append(out.queues, mine)
+	}
+	for _, n := range p.nodes[from:to] {
+		all := n.wait
+		n.wait = nil
+		for _, t := range all {
+			if t.nodes > before[t.stream] {
+				n.wait = append(n.wait, turn{t.stream, t.nodes - before[t.stream]})
+			}
+		}
+		out.nodes = append(out.nodes, n)
+	}
+	if p.teams == 1 {
+		out.awake = needed(out.nodes, p.device.workers)
+	}
+	out.start()
+	return out
+}
