@@ -8,7 +8,7 @@ PYTHON  ?= python3
 CUDA    ?= /usr/local/cuda
 export CGO_ENABLED ?= 0
 
-.PHONY: run build cuda cuda-tests test-cuda emulate record-cuda test test-all test-anywhere race noasm cross generate check-generate lint figures fuzz bench check-pytorch rival-onednn clean
+.PHONY: run build lib cuda cuda-tests test-cuda emulate record-cuda test test-all test-anywhere race noasm cross generate check-generate lint figures fuzz bench check-pytorch rival-onednn clean
 
 ## run: build, then a quick reproduction of Appleyard's ladder with table and figure
 run: build
@@ -25,6 +25,17 @@ cuda:
 	CGO_CFLAGS="-I$(CURDIR)/cmd/rnnbench-cuda/include -I$(CUDA)/include $(CGO_CFLAGS)" \
 	CGO_LDFLAGS="-L$(CUDA)/lib64/stubs $(CGO_LDFLAGS)" \
 	$(GO) build -tags cuda -trimpath -buildvcs=auto -o bin/rnnbench-cuda ./cmd/rnnbench-cuda
+
+## lib: the C library bin/librnnbench.so with its header; needs a C compiler. Where $(CUDA) has CUDA's headers, it
+## also runs on GPUs and needs the driver to load; CUDA=none leaves them out
+lib:
+	CGO_ENABLED=1 \
+	CGO_CFLAGS="$(if $(LIBCUDA),-I$(CURDIR)/device/cuda/nvidia/include -I$(CUDA)/include )$(CGO_CFLAGS)" \
+	CGO_LDFLAGS="$(if $(LIBCUDA),-L$(CUDA)/lib64/stubs )$(CGO_LDFLAGS)" \
+	$(GO) build $(if $(LIBCUDA),-tags cuda) -buildmode=c-shared -trimpath -buildvcs=auto -o bin/librnnbench.so ./capi
+	cp capi/rnnbench.h bin/rnnbench.h
+
+LIBCUDA = $(wildcard $(CUDA)/include/cuda.h)
 
 ## cuda-tests: the worker, the program and the test binaries that scripts/gpu-suite runs on a machine without Go
 cuda-tests: cuda build

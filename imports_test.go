@@ -15,9 +15,9 @@ var layers = [][]string{
 	{"rnn", "rnn/oracle", "rnn/torch", "device", "device/cpu", "device/devicetest", "device/worker", "device/cuda"},
 	{"impl", "record", "model", "train/data", "rival"},
 	{"tuner", "plots", "train", "cluster"},
-	{"experiments"},
+	{"experiments", "layer"},
 	{"report"},
-	{"cmd"},
+	{"cmd", "capi"},
 }
 
 // forbidden are imports within a layer, or across, that would tie together what

@@ -198,6 +198,9 @@ func (l *Layer) shaped(r Request) (rnn.Problem, error) {
 	if r.Lengths == nil {
 		return p, nil
 	}
+	if len(r.Lengths) != r.Batch {
+		return p, invalid("there are %d lengths, but the batch has %d sequences", len(r.Lengths), r.Batch)
+	}
 	longest := 0
 	for j, n := range r.Lengths {
 		if n < 1 || n > r.Steps {

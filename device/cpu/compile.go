@@ -63,7 +63,8 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 		p.scratch[w] = d.newScratch(s, f, k)
 		p.scratch[w].worker = w
 	}
-	p.start()
+	start(p)
+	p.hosting.of = p
 	for t := range p.team {
 		for m, team := 0, p.scratch[p.first(t):p.first(t+1)]; m < len(team); m++ {
 			team[m].team = team
@@ -73,7 +74,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 }
 
 // start makes the counts of p's progress.
-func (p *program) start() {
+func start(p *program) {
 	p.progress = make([]counter, len(p.queues))
 	p.team = make([]teamState, p.teams)
 	for t := range p.team {

@@ -12,6 +12,13 @@ import (
 
 var _ device.Hosted = (*program)(nil)
 
+// A hosting runs a program for a host program.
+type hosting struct {
+	of     *program
+	places []hostedPlace
+	parts  []*program // nil: not made yet
+}
+
 // A hostedPlace is rows of a matrix that moves copy.
 type hostedPlace struct {
 	of      *schedule.Matrix
@@ -20,56 +27,60 @@ type hostedPlace struct {
 }
 
 // Place implements device.Hosted.
-func (p *program) Place(v schedule.View, offsets []int) (device.Place, error) {
+func (h *hosting) Place(v schedule.View, offsets []int) (device.Place, error) {
 	switch {
-	case p.closed:
+	case h.of.closed:
 		return 0, errClosed
 	case v.M.Private():
 		return 0, fmt.Errorf("cpu: matrix %s is packed or scratch: it cannot be written or read", v.M.Name)
 	case offsets != nil && len(offsets) != v.Rows:
 		return 0, fmt.Errorf("cpu: there are %d offsets for %d rows of matrix %s", len(offsets), v.Rows, v.M.Name)
 	}
-	p.places = append(p.places, hostedPlace{v.M, (&binder{program: p}).matrix(v), offsets})
-	return device.Place(len(p.places) - 1), nil
+	h.places = append(h.places, hostedPlace{v.M, (&binder{program: h.of}).matrix(v), offsets})
+	return device.Place(len(h.places) - 1), nil
 }
 
 // Do implements device.Hosted.
-func (p *program) Do(w device.Work, _ uintptr) error {
-	if p.closed {
+func (h *hosting) Do(w device.Work, _ uintptr) error {
+	if h.of.closed {
 		return errClosed
 	}
 	for _, m := range w.In {
-		at := &p.places[m.Place]
-		if z := p.zeroed[at.of.ID]; z != nil {
+		at := &h.places[m.Place]
+		if z := h.of.zeroed[at.of.ID]; z != nil {
 			z.known = false
 		}
 		at.bring(m)
 	}
 	if w.Prepare {
-		if err := p.Prepare(); err != nil {
+		if err := h.of.Prepare(); err != nil {
 			return err
 		}
 	}
 	if w.Part >= 0 {
-		if p.parts == nil {
-			p.divide()
-		}
-		if w.Part >= len(p.parts) {
-			return fmt.Errorf("cpu: the schedule has %d parts, not %d", len(p.parts), w.Part+1)
-		}
-		part := p.parts[w.Part]
-		if err := (session{program: part, runs: 1}).together(func(run func(n int)) { run(1) }); err != nil {
+		if err := h.run(w.Part); err != nil {
 			return err
 		}
 	}
 	for _, m := range w.Out {
-		p.places[m.Place].take(m)
+		h.places[m.Place].take(m)
 	}
 	return nil
 }
 
+// run runs a part.
+func (h *hosting) run(part int) error {
+	if h.parts == nil {
+		h.parts = divide(h.of)
+	}
+	if part >= len(h.parts) {
+		return fmt.Errorf("cpu: the schedule has %d parts, not %d", len(h.parts), part+1)
+	}
+	return session{program: h.parts[part], runs: 1}.together(func(run func(n int)) { run(1) })
+}
+
 // Settle implements device.Hosted. Do has waited for all work.
-func (p *program) Settle() error { return nil }
+func (h *hosting) Settle() error { return nil }
 
 // each calls f for each row with its memory of the host program, which is of type E; nil: it has
 // none. Large moves are shared by all processors.
@@ -134,19 +145,19 @@ func (at *hostedPlace) take(m device.Move) {
 
 // divide makes a program of each part of the schedule. All of them have the memory and the
 // operations of p.
-func (p *program) divide() {
+func divide(p *program) (parts []*program) {
 	from := 0
 	for i, n := range p.schedule.Nodes {
 		if _, ok := n.Op.(schedule.Pause); ok {
-			p.parts = append(p.parts, p.part(from, i))
+			parts = append(parts, partOf(p, from, i))
 			from = i + 1
 		}
 	}
-	p.parts = append(p.parts, p.part(from, len(p.nodes)))
+	return append(parts, partOf(p, from, len(p.nodes)))
 }
 
-// part returns the program of nodes from … to-1.
-func (p *program) part(from, to int) *program {
+// partOf returns the program of nodes from … to-1.
+func partOf(p *program, from, to int) *program {
 	out := &program{
 		device: p.device, schedule: p.schedule, knobs: p.knobs, memory: p.memory, format: p.format, scratch: p.scratch,
 		teams: p.teams, reducing: -1, seats: p.seats, awake: p.awake, ready: p.barrier(0, p.device.workers),
@@ -178,6 +189,6 @@ func (p *program) part(from, to int) *program {
 	if p.teams == 1 {
 		out.awake = needed(out.nodes, p.device.workers)
 	}
-	out.start()
+	start(out)
 	return out
 }

@@ -50,8 +50,7 @@ type program struct {
 
 	badIndex atomic.Bool
 
-	places []hostedPlace
-	parts  []*program // that a host program runs; nil: not made yet
+	hosting
 }
 
 // A node is an operation ready to run.
