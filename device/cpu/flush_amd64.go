@@ -11,3 +11,14 @@ const flushes = true
 //
 //go:noescape
 func flush()
+
+// borrowFloats sets the calling thread to what a worker has: rounding to nearest, denormal numbers
+// as zeros, no traps. It returns what the thread had, for returnFloats.
+//
+//go:noescape
+func borrowFloats() (mode uint32)
+
+// returnFloats sets the calling thread back.
+//
+//go:noescape
+func returnFloats(mode uint32)

@@ -2,6 +2,8 @@ package cpu
 
 import (
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"unsafe"
 
 	"rnnbench/device"
@@ -76,7 +78,27 @@ func (h *hosting) run(part int) error {
 	if part >= len(h.parts) {
 		return fmt.Errorf("cpu: the schedule has %d parts, not %d", len(h.parts), part+1)
 	}
-	return session{program: h.parts[part], runs: 1}.together(func(run func(n int)) { run(1) })
+	s := session{program: h.parts[part], runs: 1}
+	if s.awake == 1 && s.teams == 1 {
+		return s.here()
+	}
+	return s.together(func(run func(n int)) { run(1) })
+}
+
+// here runs a session of one worker on the calling thread: to wake another one takes longer than a
+// small layer.
+func (s session) here() (err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("cpu: %v\n%s", r, debug.Stack())
+		}
+	}()
+	defer returnFloats(borrowFloats())
+	s.lead(s.done, 1)
+	s.done++
+	return nil
 }
 
 // Settle implements device.Hosted. Do has waited for all work.
