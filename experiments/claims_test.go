@@ -48,7 +48,7 @@ func TestReduced(t *testing.T) {
 			continue
 		}
 		recs := synthetic(e, cpu)
-		d := record.Device{Key: "cpu-synthetic-2t", Facts: map[string]string{"rival pytorch": "2.11.0+cu130 graph=0,1", "rival mine": "1"}}
+		d := record.Device{Key: "cpu-synthetic-2t", Facts: map[string]string{"rival pytorch": "2.11.0+cu130 graph=0,1", "rival mine": "1", "rival rnnbench-torch": "2.11.0"}}
 		rep, err := e.On(d, recs)
 		if err != nil {
 			t.Fatal(err)

@@ -55,6 +55,7 @@ func All() []study.Experiment {
 		yardstick.RivalsCPU,
 		yardstick.RivalsGPU,
 		yardstick.Threads,
+		yardstick.TakeHome,
 	}
 }
 

@@ -9,6 +9,9 @@ libopenblas0-pthread), 2.0 or newer for compile=1, a build with CUDA for GPUs. r
 Knobs: graph=1 replays the pass as a CUDA graph, compile=1 runs it by torch.compile, single=1
 computes with one thread.
 
+With the argument --rnnbench, python/rnnbench_torch takes the place of torch.nn: the winner of a
+sweep as its users run it (rivals/takehome.toml).
+
 Sequences with lengths of their own are a PackedSequence from the start: nothing is packed while it is timed.
 docs/rivals.md describes the protocol.
 """
@@ -26,7 +29,11 @@ os.dup2(2, 1)
 try:
     import numpy as np
     import torch
-except ImportError as e:
+    OURS = "--rnnbench" in sys.argv[1:]
+    if OURS:
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+        import rnnbench_torch
+except (ImportError, OSError) as e:
     torch, absent = None, str(e)
 
 CELLS = {
@@ -37,25 +44,30 @@ CELLS = {
 }
 
 
+def ours(module, precision):
+    """Returns rnnbench's module with the parameters of one of torch.nn's."""
+    return getattr(rnnbench_torch, type(module).__name__).from_torch(module, precision=precision)
+
+
 class Unsupported(Exception):
     """Work that PyTorch declines, with the reason."""
 
 
 def hello(_):
     if torch is None:
-        return {"error": f"PyTorch or NumPy is not installed for {sys.executable}: {absent}"}
+        return {"error": f"PyTorch, NumPy or librnnbench.so is not there for {sys.executable}: {absent}"}
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     return {
-        "name": "pytorch",
+        "name": "rnnbench-torch" if OURS else "pytorch",
         "version": torch.__version__,
         "devices": ["cpu"] + [f"cuda:{i}" for i in range(gpus)],
         "knobs": [
             {"name": name, "doc": doc, "values": [0, 1]}
             for name, doc, here in (
                 ("graph", "1: replay the pass as a CUDA graph", gpus > 0),
-                ("compile", "1: run the pass by torch.compile", hasattr(torch, "compile")),
+                ("compile", "1: run the pass by torch.compile", hasattr(torch, "compile") and not OURS),
                 # Threads of PyTorch and of its BLAS may be in each other's way.
-                ("single", "1: compute with one thread, which may be faster than several", True),
+                ("single", "1: compute with one thread, which may be faster than several", not OURS),
             )
             if here
         ],
@@ -115,6 +127,8 @@ class Rival:
                 for name, w in self.module.named_parameters():
                     w.copy_(torch.from_numpy(file[name]))
             self.module.to(self.device, dtype).requires_grad_(self.train)
+            if OURS:
+                self.module = ours(self.module, p["precision"])
             self.x = put("input").requires_grad_(self.train)
             self.start = [put(f"{s}_0").requires_grad_(self.train) for s in self.states]
             self.dy = put("grad_output") if self.train else None

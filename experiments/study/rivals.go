@@ -84,6 +84,11 @@ func (e Experiment) Declines(on Target) (why, hint string) {
 	case e.Rivals != "" && len(on.Rivals) == 0:
 		return fmt.Sprintf("%s compares with rivals, but none that runs on %s is named", e.ID, on.Name), "name one with --rival rivals/pytorch.toml; docs/rivals.md tells more"
 	}
+	for _, name := range e.Needs {
+		if !slices.ContainsFunc(on.Rivals, func(r Rival) bool { return r.Name == name }) {
+			return fmt.Sprintf("%s needs the rival %s, which is not named", e.ID, name), "use --rival rivals/takehome.toml,rivals/pytorch.toml"
+		}
+	}
 	return "", ""
 }
 
@@ -91,4 +96,5 @@ func (e Experiment) Declines(on Target) (why, hint string) {
 const (
 	OnCPU = "cpu"
 	OnGPU = "gpu"
+	OnAny = "any"
 )

@@ -56,6 +56,9 @@ type Experiment struct {
 	// does not.
 	Rivals string
 
+	// Needs names the rivals that it needs.
+	Needs []string
+
 	// TakesRivals says that rivals are measured as well, if the user names some.
 	TakesRivals bool
 
