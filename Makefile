@@ -22,7 +22,7 @@ build:
 ## (scripts/fetch-cuda DIR fetches them, for CUDA=DIR); only the driver to run
 cuda:
 	CGO_ENABLED=1 \
-	CGO_CFLAGS="-I$(CURDIR)/cmd/rnnbench-cuda/include -I$(CUDA)/include $(CGO_CFLAGS)" \
+	CGO_CFLAGS="-I$(CURDIR)/device/cuda/nvidia/include -I$(CUDA)/include $(CGO_CFLAGS)" \
 	CGO_LDFLAGS="-L$(CUDA)/lib64/stubs $(CGO_LDFLAGS)" \
 	$(GO) build -tags cuda -trimpath -buildvcs=auto -o bin/rnnbench-cuda ./cmd/rnnbench-cuda
 

@@ -13,7 +13,8 @@ type Hosted interface {
 
 	// Place prepares moves between the rows of v, whole rows of a matrix that is not Private, and
 	// memory of the host program. Element 0 of row r lies offsets[r] elements behind the address of
-	// a move; nil: rows lie one after another.
+	// a move; nil: rows lie one after another. A row with a negative offset has no memory there:
+	// zeros come in, and nothing goes out.
 	Place(v schedule.View, offsets []int) (Place, error)
 
 	// Do does the work w. A CPU has done it when Do returns. A GPU does it in order with the other
@@ -24,6 +25,12 @@ type Hosted interface {
 	// Settle waits for all work and returns the error of any, since a GPU's Do returns before its
 	// work is done.
 	Settle() error
+}
+
+// A Threaded device must be entered on each thread that calls it, one at a time, or its programs.
+type Threaded interface {
+	// Enter prepares the calling thread. leave restores what was there before. Close needs no Enter.
+	Enter() (leave func(), err error)
 }
 
 // A Place is the number of a place, from 0.

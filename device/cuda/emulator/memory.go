@@ -21,6 +21,9 @@ func (d *Driver) FreeMemory() (int64, error) { return 1 << 33, nil }
 
 // Alloc implements driver.Driver. New memory is full of NaNs.
 func (d *Driver) Alloc(bytes int64) (driver.Pointer, error) {
+	if err := d.alone("allocating memory"); err != nil {
+		return 0, err
+	}
 	data := make([]byte, bytes+256)
 	for i := range data {
 		data[i] = 0xff
