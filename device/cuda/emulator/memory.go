@@ -57,6 +57,9 @@ func (d *Driver) view(p driver.Pointer, bytes int64) ([]byte, error) {
 
 // Clear implements driver.Driver.
 func (d *Driver) Clear(parts ...driver.Extent) error {
+	if err := d.drain(); err != nil {
+		return err
+	}
 	for _, p := range parts {
 		v, err := d.view(p.At, p.Bytes)
 		if err != nil {
@@ -64,7 +67,7 @@ func (d *Driver) Clear(parts ...driver.Extent) error {
 		}
 		clear(v)
 	}
-	return d.drain()
+	return nil
 }
 
 // Upload implements driver.Driver.
