@@ -58,19 +58,23 @@ func workspace(capability int) int64 {
 	return 8 << 20
 }
 
-// newDriver retains the primary context of GPU number index.
+// newDriver starts CUDA (see init.c) and retains the primary context of GPU number index.
 func newDriver(index int) (*gpu, error) {
+	d := &gpu{device: cu.Device(index), timed: map[driver.Event]bool{}, unused: map[bool][]driver.Event{}, graphs: map[driver.Graph]graph{}, allowed: map[int]int{}, sequences: map[driver.Sequence]*sequence{}}
+	d.properties.Index = index
+	var err error
+	if d.extra, err = loadLibrary("libcuda.so.1"); err != nil {
+		return nil, fmt.Errorf("cuda: %w", err)
+	}
+	if err := d.do("cuInit", 0); err != nil {
+		return nil, fmt.Errorf("cuda: there is no GPU to use: %w", err)
+	}
 	n, err := cu.NumDevices()
 	if err != nil {
 		return nil, failure(err)
 	}
 	if index < 0 || index >= n {
 		return nil, fmt.Errorf("cuda: device cuda:%d does not exist: this machine has %d", index, n)
-	}
-	d := &gpu{device: cu.Device(index), timed: map[driver.Event]bool{}, unused: map[bool][]driver.Event{}, graphs: map[driver.Graph]graph{}, allowed: map[int]int{}, sequences: map[driver.Sequence]*sequence{}}
-	d.properties.Index = index
-	if d.extra, err = loadLibrary("libcuda.so.1"); err != nil {
-		return nil, fmt.Errorf("cuda: %w", err)
 	}
 	d.context.of = d.device
 	if d.context.CUContext, err = d.device.RetainPrimaryCtx(); err != nil {
