@@ -20,14 +20,15 @@ build:
 
 ## cuda: the worker for NVIDIA GPUs; needs a C compiler and, in $(CUDA), the headers of CUDA 11.8 to 13
 ## (scripts/fetch-cuda DIR fetches them, for CUDA=DIR); only the driver to run
-cuda:
-	CGO_ENABLED=1 \
+WITH_CUDA = CGO_ENABLED=1 \
 	CGO_CFLAGS="-I$(CURDIR)/device/cuda/nvidia/include -I$(CUDA)/include $(CGO_CFLAGS)" \
-	CGO_LDFLAGS="-L$(CUDA)/lib64/stubs $(CGO_LDFLAGS)" \
-	$(GO) build -tags cuda -trimpath -buildvcs=auto -o bin/rnnbench-cuda ./cmd/rnnbench-cuda
+	CGO_LDFLAGS="-L$(CUDA)/lib64/stubs $(CGO_LDFLAGS)"
+cuda:
+	$(WITH_CUDA) $(GO) build -tags cuda -trimpath -buildvcs=auto -o bin/rnnbench-cuda ./cmd/rnnbench-cuda
 
 ## cuda-tests: the worker, the program and the test binaries that scripts/gpu-suite runs on a machine without Go
 cuda-tests: cuda build
+	$(WITH_CUDA) $(GO) test -c -tags cuda -trimpath -o bin/nvidia.test ./device/cuda/nvidia
 	$(GO) test -c -trimpath -o bin/device-cuda.test ./device/cuda
 	$(GO) test -c -trimpath -o bin/impl.test ./impl
 	$(GO) test -c -trimpath -o bin/tuner.test ./tuner
