@@ -20,11 +20,11 @@ build:
 
 ## cuda: the worker for NVIDIA GPUs; needs a C compiler and, in $(CUDA), the headers of CUDA 11.8 to 13
 ## (scripts/fetch-cuda DIR fetches them, for CUDA=DIR); only the driver to run
+WITH_CUDA = CGO_ENABLED=1 \
+	CGO_CFLAGS="-I$(CURDIR)/device/cuda/nvidia/include -I$(CUDA)/include $(CGO_CFLAGS)" \
+	CGO_LDFLAGS="-L$(CUDA)/lib64/stubs $(CGO_LDFLAGS)"
 cuda:
-	CGO_ENABLED=1 \
-	CGO_CFLAGS="-I$(CURDIR)/cmd/rnnbench-cuda/include -I$(CUDA)/include $(CGO_CFLAGS)" \
-	CGO_LDFLAGS="-L$(CUDA)/lib64/stubs $(CGO_LDFLAGS)" \
-	$(GO) build -tags cuda -trimpath -buildvcs=auto -o bin/rnnbench-cuda ./cmd/rnnbench-cuda
+	$(WITH_CUDA) $(GO) build -tags cuda -trimpath -buildvcs=auto -o bin/rnnbench-cuda ./cmd/rnnbench-cuda
 
 ## lib: the C library bin/librnnbench.so with its header; needs a C compiler. Where $(CUDA) has CUDA's headers, it
 ## also runs on GPUs and needs the driver to load; CUDA=none leaves them out
@@ -39,6 +39,7 @@ LIBCUDA = $(wildcard $(CUDA)/include/cuda.h)
 
 ## cuda-tests: the worker, the program and the test binaries that scripts/gpu-suite runs on a machine without Go
 cuda-tests: cuda build
+	$(WITH_CUDA) $(GO) test -c -tags cuda -trimpath -o bin/nvidia.test ./device/cuda/nvidia
 	$(GO) test -c -trimpath -o bin/device-cuda.test ./device/cuda
 	$(GO) test -c -trimpath -o bin/impl.test ./impl
 	$(GO) test -c -trimpath -o bin/tuner.test ./tuner

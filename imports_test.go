@@ -61,6 +61,7 @@ var rooms = map[string][][]string{
 		{"device/cuda/gemm", "device/cuda/persistent", "device/cuda/scan"},
 		{"device/cuda/lower"},
 		{"device/cuda", "device/cuda/emulator", "device/cuda/nvrtc", "device/cuda/nccl"},
+		{"device/cuda/nvidia"},
 	},
 	"experiments": {
 		{"experiments/pick", "experiments/show"},

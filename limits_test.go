@@ -26,7 +26,7 @@ var longFunctions = []string{}
 var wideTypes = []string{
 	"device/cuda/driver.Driver",   // what the package needs of CUDA
 	"device/cuda/emulator.Driver", // implements it
-	"cmd/rnnbench-cuda.gpu",       // implements it
+	"device/cuda/nvidia.gpu",      // implements it
 }
 
 // knownLong are places that are still to be cut. Remove each as it goes.

@@ -27,6 +27,12 @@ type Hosted interface {
 	Settle() error
 }
 
+// A Threaded device must be entered on each thread that calls it, one at a time, or its programs.
+type Threaded interface {
+	// Enter prepares the calling thread. leave restores what was there before. Close needs no Enter.
+	Enter() (leave func(), err error)
+}
+
 // A Place is the number of a place, from 0.
 type Place int
 

@@ -32,7 +32,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Device is one GPU. Like a Driver, it serves one goroutine.
+// A Device is one GPU. Like a Driver, it serves one caller at a time.
 type Device struct {
 	wattmeter
 	driver     driver.Driver
@@ -54,6 +54,7 @@ var (
 	_ device.PowerMeter  = (*Device)(nil)
 	_ device.Evicter     = (*Device)(nil)
 	_ device.Precompiler = (*Device)(nil)
+	_ device.Threaded    = (*Device)(nil)
 )
 
 // New returns the device behind a driver. It keeps compiled kernels in the folder cache, unless
@@ -157,5 +158,19 @@ func (d *Device) Evict() error {
 	return d.driver.Clear(driver.Extent{At: d.eviction, Bytes: bytes})
 }
 
+// Enter implements device.Threaded.
+func (d *Device) Enter() (leave func(), err error) { return d.driver.Enter() }
+
 // Close implements device.Device.
-func (d *Device) Close() error { return d.driver.Close() }
+func (d *Device) Close() error {
+	leave, err := d.Enter()
+	if err != nil {
+		return err
+	}
+	if d.eviction != 0 {
+		err = d.driver.Free(d.eviction)
+		d.eviction = 0
+	}
+	leave()
+	return errors.Join(err, d.driver.Close())
+}

@@ -21,11 +21,11 @@ import (
 // Kernels are compiled in parallel and once each, kept in a folder between runs, and loaded when a
 // program needs them.
 
-// key identifies the image of s and its file format, since other versions of this program use the
-// same folder.
-func (d *Device) key(s codegen.Source) string {
+// keyOf identifies the image of s by compiler c and its file format, since other versions of this
+// program use the same folder.
+func keyOf(c driver.Compiler, s codegen.Source) string {
 	sum := sha256.New()
-	for _, text := range []string{"behind its sum", d.compiler.Version(), s.Name, codegen.Intrinsics(), codegen.Common(), s.Text} {
+	for _, text := range []string{"behind its sum", c.Version(), s.Name, codegen.Intrinsics(), codegen.Common(), s.Text} {
 		fmt.Fprintf(sum, "%d %s", len(text), text)
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:40]
@@ -63,7 +63,7 @@ func (d *Device) begin(commands []launch.Command) map[*codegen.Source]string {
 		if s.Launch == nil || keys[s.Source] != "" {
 			continue
 		}
-		key := d.key(*s.Source)
+		key := keyOf(d.compiler, *s.Source)
 		keys[s.Source] = key
 		if _, ok := d.kernels[key]; ok || d.ahead[key] != nil {
 			continue
@@ -147,7 +147,7 @@ func (d *Device) fits(l *driver.Launch) error {
 func (d *Device) compile(s codegen.Source) ([]byte, error) {
 	path := ""
 	if d.cache != "" {
-		path = filepath.Join(d.cache, d.key(s))
+		path = filepath.Join(d.cache, keyOf(d.compiler, s))
 		if kept, err := os.ReadFile(path); err == nil && len(kept) > sha256.Size {
 			if sum := sha256.Sum256(kept[sha256.Size:]); bytes.Equal(kept[:sha256.Size], sum[:]) {
 				return kept[sha256.Size:], nil

@@ -29,7 +29,8 @@ type program struct {
 	refresh calls // see lower.Refresh
 	stale   bool  // refresh is due: the host has written such a matrix
 	run     calls
-	kernels []device.Kernel // launched by a run
+	kernels []device.Kernel    // launched by a run
+	nodes   [][]launch.Command // of the schedule
 
 	events     []driver.Event // all of them
 	begin, end driver.Event   // timed
@@ -38,7 +39,8 @@ type program struct {
 	captured bool
 	graph    driver.Graph
 
-	feeder *feeder // nil: nothing was fed or started yet
+	feeder  *feeder  // nil: nothing was fed or started yet
+	hosting *hosting // nil: no host program has called yet
 }
 
 // calls are issued together.
@@ -119,14 +121,14 @@ func (p *program) bind() error {
 	refresh := lower.Refresh(p.plan, p.base)
 	p.refresh.list = lower.PrepareCalls(refresh)
 	p.stale = len(p.refresh.list) > 0
-	if p.run.list, err = p.enqueue(nodes); err != nil {
+	if p.run.list, err = p.enqueue(p.plan.Calls(nodes)); err != nil {
 		return err
 	}
 	all := slices.Concat(nodes...)
 	if err := p.device.load(slices.Concat(prepare, refresh, all)); err != nil {
 		return err
 	}
-	p.kernels = launch.Kernels(all)
+	p.kernels, p.nodes = launch.Kernels(all), nodes
 	var failed [5]error
 	p.begin, failed[0] = p.event(true)
 	p.end, failed[1] = p.event(true)
@@ -136,10 +138,9 @@ func (p *program) bind() error {
 	return errors.Join(failed[:]...)
 }
 
-// enqueue lists the calls of a run, with events of the driver.
-func (p *program) enqueue(nodes [][]launch.Command) ([]driver.Call, error) {
-	list, n := p.plan.Calls(nodes)
-	events := make([]driver.Event, n)
+// enqueue lists the calls of a run, or of a part of it, with events of the driver.
+func (p *program) enqueue(r lower.Run) ([]driver.Call, error) {
+	list, events := r.Calls, make([]driver.Event, r.Events)
 	for i := range events {
 		var err error
 		if events[i], err = p.event(false); err != nil {
@@ -204,7 +205,7 @@ func (p *program) Close() error {
 		return nil
 	}
 	p.closed = true
-	errs := []error{p.feeder.free(p)}
+	errs := []error{p.feeder.free(p), p.hosting.free(p)}
 	if p.captured {
 		errs = append(errs, p.device.driver.FreeGraph(p.graph))
 	}

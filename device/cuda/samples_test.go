@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/device"
 	"rnnbench/device/cuda"
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/emulator"
@@ -104,7 +105,29 @@ func limitTexts(t *testing.T) (all []text) {
 	for _, k := range r.kernels {
 		all = append(all, text{of: "limits and mishaps", body: k})
 	}
-	return all
+	return append(all, hostedTexts(t)...)
+}
+
+// hostedTexts returns the kernels that move rows for a host program.
+func hostedTexts(t *testing.T) (all []text) {
+	driver, err := emulator.New(8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer driver.Close()
+	r := &recorder{Driver: driver, properties: h200()}
+	s, x, _, _ := pausing(t)
+	p, err := cuda.New(r, r, "").Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.(device.Hosted).Place(x.All(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.(device.Hosted).Do(device.Work{}, 0); err != nil {
+		t.Fatal(err)
+	}
+	return []text{{of: "moves for a host program", body: r.kernels[len(r.kernels)-1]}}
 }
 
 // TestSamples holds each sample to what Go puts ahead of the file in the first kernel of the corpus

@@ -1,5 +1,5 @@
 // Package driver declares what package cuda needs of CUDA: memory, kernels, launches, products and
-// streams. The worker implements it with the real driver; the emulator implements it on the host.
+// streams. Package nvidia implements it with the real driver; the emulator implements it on the host.
 package driver
 
 import (
@@ -14,7 +14,7 @@ type Clocked interface {
 }
 
 // A Driver is all that package cuda needs of CUDA. The real driver and the emulator implement it.
-// All calls come from one goroutine, which the caller of package cuda keeps on one OS thread.
+// Calls come one at a time, from threads that have entered: see Host.
 type Driver interface {
 	Properties() Properties
 
@@ -75,6 +75,7 @@ type Driver interface {
 	FreeGraph(g Graph) error
 
 	Networks
+	Host
 
 	// Throttled reports whether something holds the clock down right now.
 	Throttled() bool

@@ -37,6 +37,11 @@ type Driver struct {
 	events   []event
 	unused   []driver.Event // freed events, to be reused as a GPU's driver does
 
+	hosts        []uintptr   // streams of a host program
+	hostQueues   [][]command // one for each
+	hostCaptures bool        // what follows is part of a graph of the host program
+	capturedHost int         // number of the stream that it captures
+
 	capturing bool
 	captured  []command
 	graphs    [][]command
@@ -294,8 +299,8 @@ func (d *Driver) outside(e driver.Event) error {
 
 // push queues c, or keeps it for the graph that is captured.
 func (d *Driver) push(c command) error {
-	queue := c.stream - driver.Copies
-	if queue < 0 || queue >= len(d.queues) {
+	queue := d.queue(c.stream)
+	if queue == nil {
 		return fmt.Errorf("emulator: there is no stream %d", c.stream)
 	}
 	if d.capturing {
@@ -308,26 +313,44 @@ func (d *Driver) push(c command) error {
 	if c.wait >= 0 {
 		c.version = d.events[c.wait].recorded
 	}
-	d.queues[queue] = append(d.queues[queue], c)
+	*queue = append(*queue, c)
+	return nil
+}
+
+// queue returns the queue of a stream; nil: there is no such stream.
+func (d *Driver) queue(stream int) *[]command {
+	switch at := stream - driver.Copies; {
+	case stream >= firstHost && stream-firstHost < len(d.hostQueues):
+		return &d.hostQueues[stream-firstHost]
+	case at >= 0 && at < len(d.queues):
+		return &d.queues[at]
+	}
 	return nil
 }
 
 // drain executes all queued commands.
-func (d *Driver) drain() error { return d.until(func() bool { return false }) }
+func (d *Driver) drain() error {
+	if err := d.alone("waiting for all work"); err != nil {
+		return err
+	}
+	return d.until(func() bool { return false })
+}
 
 // until executes queued commands, taking streams in random order, until done returns true or none
 // is left.
 func (d *Driver) until(done func() bool) error {
 	for !done() {
-		var ready []int
+		var ready []*[]command
 		left := false
-		for s, q := range d.queues {
-			if len(q) == 0 {
-				continue
-			}
-			left = true
-			if c := q[0]; c.wait < 0 || d.events[c.wait].passed >= c.version {
-				ready = append(ready, s)
+		for _, queues := range [][][]command{d.queues, d.hostQueues} {
+			for s, q := range queues {
+				if len(q) == 0 {
+					continue
+				}
+				left = true
+				if c := q[0]; c.wait < 0 || d.events[c.wait].passed >= c.version {
+					ready = append(ready, &queues[s])
+				}
 			}
 		}
 		if !left {
@@ -337,8 +360,8 @@ func (d *Driver) until(done func() bool) error {
 			return errors.New("emulator: streams wait for each other")
 		}
 		s := ready[d.rng.IntN(len(ready))]
-		c := d.queues[s][0]
-		d.queues[s] = d.queues[s][1:]
+		c := (*s)[0]
+		*s = (*s)[1:]
 		if c.record >= 0 {
 			d.events[c.record].passed++
 		}
@@ -353,7 +376,7 @@ func (d *Driver) until(done func() bool) error {
 
 // Await implements driver.Driver. Commands that need not precede e may stay queued.
 func (d *Driver) Await(e driver.Event) error {
-	if err := d.outside(e); err != nil {
+	if err := errors.Join(d.outside(e), d.alone("waiting for an event")); err != nil {
 		return err
 	}
 	want := d.events[e].recorded
@@ -365,6 +388,9 @@ func (d *Driver) Elapsed(_, _ driver.Event) (float64, error) { return 1e-6, nil 
 
 // BeginCapture implements driver.Driver.
 func (d *Driver) BeginCapture() error {
+	if err := d.alone("capturing another graph"); err != nil {
+		return err
+	}
 	d.capturing, d.captured = true, nil
 	return nil
 }

@@ -21,6 +21,9 @@ func (d *Driver) FreeMemory() (int64, error) { return 1 << 33, nil }
 
 // Alloc implements driver.Driver. New memory is full of NaNs.
 func (d *Driver) Alloc(bytes int64) (driver.Pointer, error) {
+	if err := d.alone("allocating memory"); err != nil {
+		return 0, err
+	}
 	data := make([]byte, bytes+256)
 	for i := range data {
 		data[i] = 0xff
@@ -54,6 +57,9 @@ func (d *Driver) view(p driver.Pointer, bytes int64) ([]byte, error) {
 
 // Clear implements driver.Driver.
 func (d *Driver) Clear(parts ...driver.Extent) error {
+	if err := d.drain(); err != nil {
+		return err
+	}
 	for _, p := range parts {
 		v, err := d.view(p.At, p.Bytes)
 		if err != nil {
@@ -61,7 +67,7 @@ func (d *Driver) Clear(parts ...driver.Extent) error {
 		}
 		clear(v)
 	}
-	return d.drain()
+	return nil
 }
 
 // Upload implements driver.Driver.

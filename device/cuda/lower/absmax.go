@@ -81,6 +81,9 @@ func (e *emitter) sumAhead(v schedule.View, stream, node int) (int, schedule.Sum
 	}
 	for i := node + 1; node >= 0 && i < min(node+far, len(e.plan.schedule.Nodes)); i++ {
 		n := e.plan.schedule.Nodes[i]
+		if _, ok := n.Op.(schedule.Pause); ok {
+			break
+		}
 		if op, ok := n.Op.(schedule.SumRows); ok && n.Stream%launch.MaxStreams == stream {
 			parts := pointwise.SumParts(op, e.Properties)
 			if op.A != v || e.summed[i] || parts == 1 || parts*pointwise.SumBlocks(v) > gemm.AbsmaxParts {

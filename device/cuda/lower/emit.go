@@ -155,6 +155,7 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 		}
 		return []launch.Command{scan.Launch(e.Target, e.plan.cells, op, e.plan.scans[stream])}, nil
 	case schedule.Pause:
+		e.known = nil // what one part has found, the next cannot rely on: the host program may have written in between
 		return nil, nil
 	case schedule.Persistent:
 		return e.forwards(op)

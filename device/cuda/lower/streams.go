@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"slices"
 	"unsafe"
 
 	"rnnbench/device/cuda/driver"
@@ -31,37 +32,83 @@ func Carry(p *Plan, c *driver.Copy, clock []byte) launch.Command {
 	return pointwise.Carry(p.target(0), len(c.Host)/4, from, to, host(clock), c.Out)
 }
 
-// Calls returns the calls of a run, given the commands of each node, with the events by which
-// streams wait for each other. Events are numbered from 0; events is their count. Other streams
-// start after all earlier work of stream 0, and stream 0 ends after them.
-func (p *Plan) Calls(nodes [][]launch.Command) (list []driver.Call, events int) {
-	s, all := p.schedule, Streams(p.schedule)
-	signals := signals(s)
-	events = len(signals)
+// Moves returns a kernel that moves rows between matrices in memory at base and memory of a host
+// program: see pointwise.Moves.
+func Moves(p *Plan, base driver.Pointer, rows []pointwise.Rows, out bool, report driver.Pointer) launch.Command {
+	return pointwise.Moves(p.target(base), rows, out, report)
+}
+
+// A Run is calls with the events by which streams wait for each other, numbered from 0.
+type Run struct {
+	Calls  []driver.Call
+	Events int
+}
+
+// Calls returns the calls of a run, given the commands of each node. Other streams start after all
+// earlier work of stream 0, and stream 0 ends after them.
+func (p *Plan) Calls(nodes [][]launch.Command) Run {
+	used := make([]bool, Streams(p.schedule))
+	for i := range used {
+		used[i] = true
+	}
+	return p.calls(nodes, 0, len(nodes), used)
+}
+
+// Parts returns the calls of each part of the schedule, which schedule.Pause divides. Each begins
+// and ends as a run does, on the streams that it uses.
+func (p *Plan) Parts(nodes [][]launch.Command) (parts []Run) {
+	from := 0
+	part := func(to int) {
+		used := make([]bool, Streams(p.schedule))
+		for _, n := range p.schedule.Nodes[from:to] {
+			used[n.Stream%launch.MaxStreams] = true
+		}
+		parts = append(parts, p.calls(nodes, from, to, used))
+		from = to
+	}
+	for i, n := range p.schedule.Nodes {
+		if _, ok := n.Op.(schedule.Pause); ok {
+			part(i)
+		}
+	}
+	part(len(nodes))
+	return parts
+}
+
+// calls returns the calls of nodes from … to-1 on the streams that they use. What they depend on
+// before them has ended.
+func (p *Plan) calls(nodes [][]launch.Command, from, to int, used []bool) (r Run) {
+	s := p.schedule
+	signals := signals(s, from, to)
+	r.Events = len(signals)
 	next := func() driver.Event {
-		events++
-		return driver.Event(events - 1)
+		r.Events++
+		return driver.Event(r.Events - 1)
 	}
-	count := 4*all + events
-	for i, n := range nodes {
-		count += len(n) + len(s.Nodes[i].Wait)
+	count := 4*len(used) + r.Events
+	for i, n := range nodes[from:to] {
+		count += len(n) + len(s.Nodes[from+i].Wait)
 	}
-	list = make([]driver.Call, 0, count)
-	if all > 1 {
+	list := make([]driver.Call, 0, count)
+	if slices.Contains(used[1:], true) {
 		fork := next()
 		list = append(list, driver.Call{Event: fork})
-		for stream := 1; stream < all; stream++ {
-			list = append(list, driver.Call{Stream: stream, Event: fork, Wait: true})
+		for stream := 1; stream < len(used); stream++ {
+			if used[stream] {
+				list = append(list, driver.Call{Stream: stream, Event: fork, Wait: true})
+			}
 		}
 	}
 	early := earliness{}
 	waits := 0 // of this node, or of a product and its fused cell
-	for i, n := range s.Nodes {
-		stream := n.Stream % launch.MaxStreams
-		for _, j := range n.Wait {
+	for i := from; i < to; i++ {
+		stream := s.Nodes[i].Stream % launch.MaxStreams
+		for _, j := range s.Nodes[i].Wait {
 			if s.Nodes[j].Stream%launch.MaxStreams != stream {
-				list = append(list, driver.Call{Stream: stream, Event: signals[j], Wait: true})
-				waits++
+				waits++ // even if it has ended: commands are as early in a part as in the run
+				if j >= from {
+					list = append(list, driver.Call{Stream: stream, Event: signals[j], Wait: true})
+				}
 			}
 		}
 		early.node(stream, nodes[i], waits)
@@ -70,25 +117,28 @@ func (p *Plan) Calls(nodes [][]launch.Command) (list []driver.Call, events int) 
 			continue
 		}
 		waits = 0
-		for j := i; j == i || j >= 0 && p.Fused[j]; j-- {
+		for j := i; j == i || j >= from && p.Fused[j]; j-- {
 			if e, ok := signals[j]; ok {
 				list = append(list, driver.Call{Stream: stream, Event: e})
 			}
 		}
 	}
-	for stream := 1; stream < all; stream++ {
-		join := next()
-		list = append(list, driver.Call{Stream: stream, Event: join}, driver.Call{Event: join, Wait: true})
+	for stream := 1; stream < len(used); stream++ {
+		if used[stream] {
+			join := next()
+			list = append(list, driver.Call{Stream: stream, Event: join}, driver.Call{Event: join, Wait: true})
+		}
 	}
-	return list, events
+	r.Calls = list
+	return r
 }
 
-// signals numbers the events of nodes that other streams wait for.
-func signals(s *schedule.Schedule) map[int]driver.Event {
+// signals numbers the events of nodes from … to-1 that other streams wait for there.
+func signals(s *schedule.Schedule, from, to int) map[int]driver.Event {
 	at := map[int]driver.Event{}
-	for _, n := range s.Nodes {
+	for _, n := range s.Nodes[from:to] {
 		for _, j := range n.Wait {
-			if _, ok := at[j]; !ok && (s.Nodes[j].Stream-n.Stream)%launch.MaxStreams != 0 {
+			if _, ok := at[j]; !ok && j >= from && (s.Nodes[j].Stream-n.Stream)%launch.MaxStreams != 0 {
 				at[j] = driver.Event(len(at))
 			}
 		}

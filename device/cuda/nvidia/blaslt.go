@@ -1,6 +1,6 @@
 //go:build cuda
 
-package main
+package nvidia
 
 import (
 	"errors"
@@ -15,6 +15,7 @@ type lt struct {
 	handle     uintptr
 	preference uintptr
 	picked     map[shape]*algorithm // fastest algorithm; nil: cuBLAS's own choice
+	described  []*algorithm         // whose descriptors close destroys
 }
 
 // A shape is everything on which the choice of an algorithm depends. The alignments of the matrices
@@ -133,6 +134,7 @@ func (t *lt) describe(s shape) (*algorithm, error) {
 			trans[i] = 1
 		}
 	}
+	t.described = append(t.described, a)
 	return a, errors.Join(
 		t.do("cublasLtMatmulDescCreate", address(&a.description), compute, typeSingle),
 		t.do("cublasLtMatmulDescSetAttribute", a.description, ltTransA, address(&trans[0]), 4),

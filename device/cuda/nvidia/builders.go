@@ -1,6 +1,6 @@
 //go:build cuda
 
-package main
+package nvidia
 
 import (
 	"runtime"
@@ -31,7 +31,7 @@ func (d *dnn) begin(n driver.Network, context cu.CUContext) {
 	if d.jobs == nil {
 		d.jobs = make(chan *building, 1<<12)
 		for range min(builders, runtime.NumCPU()) {
-			go d.build(context)
+			go d.build(context, d.jobs)
 		}
 	}
 	b := &building{of: n, done: make(chan struct{})}
@@ -42,19 +42,22 @@ func (d *dnn) begin(n driver.Network, context cu.CUContext) {
 	}
 }
 
-// build runs one builder: it creates the networks of d.jobs.
-func (d *dnn) build(context cu.CUContext) {
-	runtime.LockOSThread() // a context belongs to a thread
+// build runs one builder: it creates the networks of jobs until there will be no more.
+func (d *dnn) build(context cu.CUContext, jobs <-chan *building) {
+	runtime.LockOSThread() // a context belongs to a thread, which ends with the builder
 	var handle uintptr
 	err := failure(cu.SetCurrentContext(context))
 	if err == nil {
 		err = d.do("cudnnCreate", address(&handle))
 	}
-	for b := range d.jobs {
+	for b := range jobs {
 		if b.err = err; err == nil {
 			b.w, b.err = d.network(b.of, handle)
 		}
 		close(b.done)
+	}
+	if handle != 0 {
+		_ = d.do("cudnnDestroy", handle) // nobody is left to tell
 	}
 }
 

@@ -1,6 +1,6 @@
 //go:build cuda
 
-package main
+package nvidia
 
 /*
 #include <stdint.h>
@@ -67,6 +67,27 @@ func one(c call) error {
 	}
 	return c.tell(c.name, issue(&e))
 }
+
+// A prepared call is made again and again.
+type prepared struct {
+	call
+	entry C.entry
+}
+
+func prepare(c call) (prepared, error) {
+	e, err := c.entry()
+	return prepared{c, e}, err
+}
+
+func (p *prepared) make() error {
+	if code := issue(&p.entry); code != 0 {
+		return p.tell(p.name, code)
+	}
+	return nil
+}
+
+// set changes an argument.
+func (p *prepared) set(i int, word uintptr) { p.entry.a[i] = C.uintptr_t(word) }
 
 // issue makes the call e and returns its status.
 func issue(e *C.entry) int { return int(C.issue(e, 1).code) }

@@ -1,6 +1,6 @@
 //go:build cuda
 
-package main
+package nvidia
 
 import (
 	"errors"
@@ -21,7 +21,8 @@ import (
 type gpu struct {
 	properties driver.Properties
 	device     cu.Device
-	context    cu.CUContext
+	context    context
+	hosting    hosting
 	extra      *library  // libcuda
 	blas       *blas     // nil: not available
 	lt         *lt       // nil: not loaded yet
@@ -30,6 +31,7 @@ type gpu struct {
 	monitor    *monitor  // nil: not available
 	sums       *sums     // nil: no other replicas
 
+	modules   []cu.Module
 	functions []cu.Function
 	streams   []cu.Stream
 	copies    *cu.Stream // stream of copies; nil: not created yet
@@ -56,32 +58,43 @@ func workspace(capability int) int64 {
 	return 8 << 20
 }
 
+// newDriver starts CUDA (see init.c) and retains the primary context of GPU number index.
 func newDriver(index int) (*gpu, error) {
+	d := &gpu{device: cu.Device(index), timed: map[driver.Event]bool{}, unused: map[bool][]driver.Event{}, graphs: map[driver.Graph]graph{}, allowed: map[int]int{}, sequences: map[driver.Sequence]*sequence{}}
+	d.properties.Index = index
+	var err error
+	if d.extra, err = loadLibrary("libcuda.so.1"); err != nil {
+		return nil, fmt.Errorf("cuda: %w", err)
+	}
+	if err := d.do("cuInit", 0); err != nil {
+		return nil, fmt.Errorf("cuda: there is no GPU to use: %w", err)
+	}
 	n, err := cu.NumDevices()
 	if err != nil {
 		return nil, failure(err)
 	}
 	if index < 0 || index >= n {
-		return nil, fmt.Errorf("rnnbench-cuda: device cuda:%d does not exist: this machine has %d", index, n)
+		return nil, fmt.Errorf("cuda: device cuda:%d does not exist: this machine has %d", index, n)
 	}
-	d := &gpu{device: cu.Device(index), timed: map[driver.Event]bool{}, unused: map[bool][]driver.Event{}, graphs: map[driver.Graph]graph{}, allowed: map[int]int{}, sequences: map[driver.Sequence]*sequence{}}
-	if d.context, err = d.device.RetainPrimaryCtx(); err != nil {
+	d.context.of = d.device
+	if d.context.CUContext, err = d.device.RetainPrimaryCtx(); err != nil {
 		return nil, failure(err)
 	}
-	if err := cu.SetCurrentContext(d.context); err != nil {
-		return nil, failure(err)
+	if err := d.context.ready(d); err != nil {
+		return nil, errors.Join(err, d.release())
 	}
-	if d.extra, err = loadLibrary("libcuda.so.1"); err != nil {
-		return nil, fmt.Errorf("rnnbench-cuda: %w", err)
-	}
+	return d, nil
+}
+
+// inspect finds the GPU's properties and loads the libraries that are there.
+func (d *gpu) inspect() (err error) {
 	var least int32
 	if d.extra.call("cuCtxGetStreamPriorityRange", address(&least), address(&d.urgent)) != 0 {
 		d.urgent = 0
 	}
 	p := &d.properties
-	p.Index = index
 	if p.Model, err = d.device.Name(); err != nil {
-		return nil, failure(err)
+		return failure(err)
 	}
 	var major, minor int
 	for _, a := range []struct {
@@ -92,12 +105,12 @@ func newDriver(index int) (*gpu, error) {
 		{&p.L2, cu.L2CacheSize}, {&p.Shared, sharedOptIn},
 	} {
 		if *a.to, err = d.device.Attribute(a.of); err != nil {
-			return nil, failure(err)
+			return failure(err)
 		}
 	}
 	p.Capability = 10*major + minor
 	if p.Memory, err = d.device.TotalMem(); err != nil {
-		return nil, failure(err)
+		return failure(err)
 	}
 	version := cu.Version()
 	p.Libraries = map[string]string{"cuda": fmt.Sprintf("%d.%d", version/1000, version%1000/10), "sm": fmt.Sprint(p.Capability)}
@@ -115,7 +128,7 @@ func newDriver(index int) (*gpu, error) {
 	if d.monitor = loadMonitor(d.device); d.monitor != nil {
 		p.Libraries["driver"] = d.monitor.driver
 	}
-	return d, nil
+	return nil
 }
 
 // sharedOptIn is the attribute of the most shared memory of a block, in bytes.
@@ -226,6 +239,7 @@ func (d *gpu) Load(image []byte, name string) (driver.Kernel, error) {
 	if err != nil {
 		return driver.Kernel{}, failure(err)
 	}
+	d.modules = append(d.modules, m)
 	f, err := m.Function(name)
 	if err != nil {
 		return driver.Kernel{}, failure(err)
@@ -247,6 +261,8 @@ func (d *gpu) Load(image []byte, name string) (driver.Kernel, error) {
 func handle[T cu.Function | cu.Stream | cu.Event](v *T) uintptr {
 	return *(*uintptr)(unsafe.Pointer(v))
 }
+
+func contextHandle(c *context) uintptr { return *(*uintptr)(unsafe.Pointer(&c.CUContext)) }
 
 // maxDynamic is the attribute of a kernel's dynamic shared memory.
 const maxDynamic = 8
@@ -321,7 +337,7 @@ func (d *gpu) FreeEvent(e driver.Event) error {
 // for which cuDNN compiles kernels.
 func (d *gpu) BeginNetwork(n driver.Network) {
 	if n.Algorithm == persistDynamic && d.library() == nil {
-		d.dnn.begin(n, d.context)
+		d.dnn.begin(n, d.context.CUContext)
 	}
 }
 
@@ -432,6 +448,3 @@ func (d *gpu) Survey() []device.Finding {
 	}
 	return d.monitor.survey()
 }
-
-// Close frees nothing: the process is about to end.
-func (d *gpu) Close() error { return nil }
