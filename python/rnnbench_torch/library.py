@@ -1,0 +1,292 @@
+"""The C library librnnbench by ctypes: stacks of layers and their plans. Its interface is capi/rnnbench.h."""
+
+import ctypes
+import ctypes.util
+import json
+import os
+import threading
+
+import torch
+
+DTYPES = [torch.float32, torch.float16, torch.bfloat16]  # enum of number formats
+FORMATS = {dtype: i for i, dtype in enumerate(DTYPES)}
+PARAMETER, INPUT, OUTPUT, GIVEN, GRADIENT = range(5)  # enum of kinds of tensors
+UNSUPPORTED, MEMORY = 2, 3  # statuses that have their own exceptions
+
+_lock = threading.RLock()
+_library = None  # the loaded library
+_process = None  # the process that loaded it
+_devices = {}  # handles of open devices by name
+
+
+def library():
+    """Returns the library, loaded by the first call."""
+    if _library is None:
+        with _lock:
+            if _library is None:
+                _load()
+    if os.getpid() != _process:
+        raise RuntimeError("rnnbench was loaded before os.fork and works in the parent alone: start the child by 'spawn', or load rnnbench in the child first")
+    return _library
+
+
+def _load():
+    global _library, _process
+    here = os.path.dirname(os.path.abspath(__file__))
+    path = os.environ.get("RNNBENCH_LIBRARY")
+    if not path:
+        beside = [os.path.join(here, "librnnbench.so"), os.path.join(here, "..", "..", "bin", "librnnbench.so")]
+        path = next(filter(os.path.exists, beside), ctypes.util.find_library("rnnbench") or "librnnbench.so")
+    try:
+        loaded = ctypes.CDLL(path)
+    except OSError as e:
+        raise ImportError(f"librnnbench.so was not found or does not load ({e}): run 'make lib' in rnnbench's checkout, or set RNNBENCH_LIBRARY to its path") from None
+    handle, text, number = ctypes.c_uint64, ctypes.c_char_p, ctypes.c_int
+    out, array = ctypes.POINTER(handle), ctypes.c_void_p
+    loaded.rnnbench_error.restype = text
+    loaded.rnnbench_version.restype = text
+    for name, arguments in {
+        "open": (text, out),
+        "layer": (handle, text, out),
+        "plan": (handle, number, number, text, text, array, out),
+        "describe": (handle, ctypes.POINTER(text)),
+        "tensor": (handle, number, ctypes.POINTER(text), ctypes.POINTER(number), ctypes.POINTER(number), ctypes.POINTER(ctypes.c_int64)),
+        "bind_all": (handle, number, array, array),
+        "update": (handle,),
+        "forward": (handle, ctypes.c_void_p),
+        "backward": (handle, ctypes.c_void_p),
+        "release": (handle,),
+        "wait": (handle,),
+        "close": (handle,),
+    }.items():
+        function = getattr(loaded, "rnnbench_" + name)
+        function.argtypes, function.restype, function.errcheck = arguments, number, _check
+    _library, _process = loaded, os.getpid()
+
+
+def _check(status, function, arguments):
+    if status:
+        sentence = _library.rnnbench_error().decode()
+        if status == UNSUPPORTED:
+            raise NotImplementedError(sentence + "; torch.nn.LSTM, GRU and RNN are the fallback")
+        raise (MemoryError if status == MEMORY else RuntimeError)(sentence)
+
+
+def version():
+    """Returns the version of the library."""
+    return library().rnnbench_version().decode()
+
+
+def describe(handle):
+    """Returns what the library says of a device, a layer or a plan."""
+    text = ctypes.c_char_p()
+    library().rnnbench_describe(handle, ctypes.byref(text))
+    return json.loads(text.value)
+
+
+def _device(device):
+    """Returns the handle of a torch.device. On a CPU the library has as many threads as PyTorch."""
+    if device.type == "cpu":
+        name = f"cpu:{torch.get_num_threads()}"
+    else:
+        name = f"cuda:{device.index or 0}"
+    with _lock:
+        if name not in _devices:
+            handle = ctypes.c_uint64()
+            library().rnnbench_open(name.encode(), ctypes.byref(handle))
+            _devices[name] = handle.value
+        return _devices[name]
+
+
+class Stack:
+    """A stack of layers on a device, and its plans."""
+
+    keep = 32  # as many plans that no call uses are kept; more are closed, the longest unused first
+
+    def __init__(self, device, description, technique="auto"):
+        self.library = library()
+        self.device, self.technique = device, technique
+        self.raced = set()  # keys of plans whose technique was raced
+        self.lock = threading.Lock()  # plans are taken and given, and run forward, by one thread at a time
+        self.free = {}  # unused plans by their keys, the longest unused first
+        self.dropped = []  # plans whose backward pass will not come
+        self.handle = 0
+        handle = ctypes.c_uint64()
+        self.library.rnnbench_layer(_device(device), description.encode(), ctypes.byref(handle))
+        self.handle = handle.value
+
+    def __del__(self):
+        if getattr(self, "handle", 0) and os.getpid() == _process:
+            self.library.rnnbench_close(self.handle)
+
+    def forward(self, key, names, dtype, input, states, parameters):
+        """Runs the plan of the key (batch, steps, training, lengths). Returns the output and the last states, and the plan."""
+        library()
+        with self.lock:
+            plan = self.take(key)
+            try:
+                outputs = plan.forward(names, dtype, input, states, parameters)
+            except BaseException:
+                self.give(plan)
+                raise
+            if not plan.training:
+                self.give(plan)
+        return outputs, plan
+
+    def backward(self, plan, gradients, wanted):
+        """Runs the backward pass of a plan, which is then unused."""
+        library()
+        with self.lock:
+            try:
+                return plan.backward(gradients, wanted)
+            finally:
+                self.give(plan)
+
+    def take(self, key):
+        """Returns an unused plan; the caller has the lock."""
+        while self.dropped:
+            plan = self.dropped.pop()
+            self.library.rnnbench_release(plan.handle)
+            self.give(plan)
+        plans = self.free.pop(key, None)
+        if plans is None:
+            return self.plan(key)
+        plan = plans.pop()
+        if plans:
+            self.free[key] = plans
+        return plan
+
+    def give(self, plan):
+        plans = self.free.pop(plan.key, [])
+        plans.append(plan)
+        self.free[plan.key] = plans
+
+    def race(self, key):
+        """Makes the plan whose technique is the fastest when timed, and returns its description."""
+        with self.lock:
+            self.raced.add(key)
+            self.free.pop(key, None)
+            plan = self.plan(key)
+            self.give(plan)
+            return describe(plan.handle)
+
+    def plan(self, key):
+        while sum(map(len, self.free.values())) >= self.keep:
+            for plan in self.free.pop(next(iter(self.free))):
+                self.library.rnnbench_close(plan.handle)
+        batch, steps, training, lengths = key
+        if lengths is not None:
+            lengths = (ctypes.c_int32 * batch)(*lengths)
+        handle = ctypes.c_uint64()
+        arguments = (self.handle, batch, steps, b"train" if training else b"forward",
+                     ("race" if key in self.raced else self.technique).encode(), lengths, ctypes.byref(handle))
+        try:
+            self.library.rnnbench_plan(*arguments)
+        except MemoryError:
+            if not torch.cuda.is_initialized():
+                raise
+            torch.cuda.empty_cache()  # PyTorch may hold what is missing
+            self.library.rnnbench_plan(*arguments)
+        return Plan(self, key, handle.value)
+
+
+class Plan:
+    """A stack planned for one shape, and the memory bound to its tensors."""
+
+    changes = 0  # grows when parameters may have changed and no version tells: at each backward pass
+
+    def __init__(self, stack, key, handle):
+        self.library, self.key, self.handle = stack.library, key, handle
+        self.training, self.device = key[2], stack.device
+        self.index, self.shape, self.kind = {}, {}, {}
+        for name, kind, shape in tensors(handle):
+            self.index[name], self.shape[name], self.kind[name] = len(self.index), shape, kind
+        self.memory = (ctypes.c_void_p * len(self.index))()
+        self.format = (ctypes.c_int * len(self.index))()
+        self.inputs = [n for n, k in self.kind.items() if k == INPUT]  # the input, then the states before the first step
+        self.outputs = [n for n, k in self.kind.items() if k == OUTPUT]  # the output, then the states after the last step
+        self.names = ()  # of the parameters
+        self.seen = None  # addresses and versions of the parameters as they were read
+        self.alive = None  # the parameters that were read: nothing else gets their addresses
+
+    def forward(self, names, dtype, input, states, parameters):
+        """Runs the forward pass. Parameters are in the order of names; dtype is that of the outputs."""
+        self.update(names, parameters)
+        inputs = _contiguous((input, *states))
+        for name, tensor in zip(self.inputs, inputs):
+            self.bind(name, tensor)
+        outputs = []
+        for name in self.outputs:
+            outputs.append(torch.empty(self.shape[name], dtype=dtype, device=input.device))
+            self.memory[self.index[name]] = outputs[-1].data_ptr()
+            self.format[self.index[name]] = FORMATS[dtype]
+        self.library.rnnbench_bind_all(self.handle, len(self.memory), self.memory, self.format)
+        self.library.rnnbench_forward(self.handle, _stream(input))
+        return tuple(outputs)
+
+    def update(self, names, parameters):
+        """Has the parameters read if they have changed since they were."""
+        seen = [Plan.changes]
+        try:
+            for p in parameters:
+                seen += p.data_ptr(), p._version
+        except RuntimeError:  # tensors made in inference_mode have no versions
+            seen = [object()]
+        if seen == self.seen:
+            return
+        for name, p in zip(names, parameters):
+            if not p.is_contiguous():
+                raise RuntimeError(f"{name} is not contiguous: assign its contiguous() copy")
+            self.bind(name, p)
+        self.names = names
+        self.library.rnnbench_update(self.handle)
+        self.seen, self.alive = seen, [p.detach() for p in parameters]
+
+    def bind(self, name, tensor):
+        i = self.index[name]
+        if tensor is None:
+            self.memory[i] = None
+            return
+        if tensor.shape != self.shape[name]:
+            raise RuntimeError(f"{name} must have the shape {self.shape[name]}, not {tuple(tensor.shape)}")
+        self.format[i] = FORMATS[tensor.dtype]
+        self.memory[i] = tensor.data_ptr()
+
+    def backward(self, gradients, wanted):
+        """Runs the backward pass, given the gradients of the outputs. Returns those of inputs, states and parameters, None where not wanted."""
+        gradients = _contiguous(gradients)
+        if gradients[0] is None:
+            gradients[0] = torch.zeros(self.shape["output"], device=self.device)
+        for name, gradient in zip(self.outputs, gradients):
+            self.bind("grad_" + name, gradient)
+        results = []
+        for name, want in zip([*self.inputs, *self.names], wanted):
+            result = None
+            if want:
+                result = torch.empty(self.shape[name], dtype=DTYPES[self.format[self.index[name]]], device=self.device)
+            self.bind("grad_" + name, result)
+            results.append(result)
+        self.library.rnnbench_bind_all(self.handle, len(self.memory), self.memory, self.format)
+        self.library.rnnbench_backward(self.handle, _stream(gradients[0]))
+        Plan.changes += 1
+        return results
+
+
+def _contiguous(tensors):
+    return [t if t is None else t.contiguous() for t in tensors]
+
+
+def tensors(plan):
+    """Yields name, kind and shape of each tensor of a plan."""
+    name, kind, rank, shape = ctypes.c_char_p(), ctypes.c_int(), ctypes.c_int(), (ctypes.c_int64 * 3)()
+    for i in range(1 << 20):
+        library().rnnbench_tensor(plan, i, ctypes.byref(name), ctypes.byref(kind), ctypes.byref(rank), shape)
+        if name.value is None:
+            return
+        yield name.value.decode(), kind.value, tuple(shape[:rank.value])
+
+
+def _stream(tensor):
+    """Returns the address of the stream on which PyTorch now works."""
+    if tensor.is_cuda:
+        return torch._C._cuda_getCurrentRawStream(tensor.get_device())
