@@ -8,6 +8,7 @@ Times are medians; ratio says how many times as fast as torch.nn we are.
 """
 
 import argparse
+import array
 import json
 import os
 import statistics
@@ -141,10 +142,10 @@ def overhead(clock, technique, rounds):
         samples = []
         for _ in range(rounds):
             whole = clock.once(call, 200)
-            plan.memory[:] = [t.data_ptr() for t in kept]  # what the call bound is freed
-            plan.library.rnnbench_bind_all(plan.handle, len(kept), plan.memory, plan.format)
+            plan.memory[:] = array.array("Q", [t.data_ptr() for t in kept])  # what the call bound is freed
+            plan.library.rnnbench_bind_all(plan.handle, *plan.bound)
             samples.append((whole, clock.once(bare, 200)))
-            plan.seen = None
+            plan.addresses = None
         result[name] = [list(s) for s in zip(*samples)]
     return result
 

@@ -102,11 +102,13 @@ class _Module:
         """Returns the output and the last states."""
         device, parameters = input.device, self._tensors()
         self._refuse(device)
-        dtype = self._dtype(device)
-        if input.dtype != parameters[0].dtype and not _is_autocast(device.type):
-            raise RuntimeError(f"input is {input.dtype} and the parameters are {parameters[0].dtype}: convert one")
+        dtype = parameters[0].dtype
+        if _is_autocast(device.type):
+            dtype = _autocast_dtype(device.type)
+        elif input.dtype != dtype:
+            raise RuntimeError(f"input is {input.dtype} and the parameters are {dtype}: convert one")
         stack = self._stack(device, dtype, batch_first)
-        training = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (*parameters, input, *states))
+        training = torch.is_grad_enabled() and any(t.requires_grad for t in (*parameters, input, *states) if t is not None)
         batch, steps = input.shape[:2] if batch_first else (input.shape[1], input.shape[0])
         key = batch, steps, training, lengths
         if training:
@@ -120,16 +122,12 @@ class _Module:
         except KeyError:  # weight_norm, pruning and others put a tensor in a parameter's place
             return [getattr(self, name) for name in self._names]
 
-    def _dtype(self, device):
-        """Returns the dtype of the outputs: that of autocast, or of the parameters."""
-        return _autocast_dtype(device.type) if _is_autocast(device.type) else self._tensors()[0].dtype
-
     def _refuse(self, device):
         if device.type not in ("cpu", "cuda"):
             raise NotImplementedError(f"rnnbench runs on the devices cpu and cuda, not {device.type}: use torch.nn.LSTM")
         if self.dropout and self.training and self.num_layers > 1:
             raise NotImplementedError("rnnbench has no dropout between layers in training: use torch.nn.LSTM, or one module for each layer and torch.nn.Dropout between them")
-        if torch.jit.is_tracing():
+        if torch._C._is_tracing():
             raise NotImplementedError("torch.jit cannot trace rnnbench: use torch.nn.LSTM")
 
     def _stack(self, device, dtype, batch_first):
@@ -144,9 +142,11 @@ class _Module:
 
     def tune(self, batch, steps, passes=("forward", "train")):
         """Times the likeliest techniques for a shape, once: later calls of the shape use the fastest. Returns each pass's plan, described."""
-        device = self._tensors()[0].device
+        parameter = self._tensors()[0]
+        device = parameter.device
         self._refuse(device)
-        stack = self._stack(device, self._dtype(device), self.batch_first)
+        dtype = _autocast_dtype(device.type) if _is_autocast(device.type) else parameter.dtype
+        stack = self._stack(device, dtype, self.batch_first)
         return {name: stack.race((batch, steps, name == "train", None)) for name in passes}
 
     def flatten_parameters(self):

@@ -1,5 +1,6 @@
 """The C library librnnbench by ctypes: stacks of layers and their plans. Its interface is capi/rnnbench.h."""
 
+import array
 import ctypes
 import ctypes.util
 import json
@@ -42,19 +43,19 @@ def _load():
     except OSError as e:
         raise ImportError(f"librnnbench.so was not found or does not load ({e}): run 'make lib' in rnnbench's checkout, or set RNNBENCH_LIBRARY to its path") from None
     handle, text, number = ctypes.c_uint64, ctypes.c_char_p, ctypes.c_int
-    out, array = ctypes.POINTER(handle), ctypes.c_void_p
+    out, pointer = ctypes.POINTER(handle), ctypes.c_void_p
     loaded.rnnbench_error.restype = text
     loaded.rnnbench_version.restype = text
     for name, arguments in {
         "open": (text, out),
         "layer": (handle, text, out),
-        "plan": (handle, number, number, text, text, array, out),
+        "plan": (handle, number, number, text, text, pointer, out),
         "describe": (handle, ctypes.POINTER(text)),
         "tensor": (handle, number, ctypes.POINTER(text), ctypes.POINTER(number), ctypes.POINTER(number), ctypes.POINTER(ctypes.c_int64)),
-        "bind_all": (handle, number, array, array),
+        "bind_all": (handle, number, pointer, pointer),
         "update": (handle,),
-        "forward": (handle, ctypes.c_void_p),
-        "backward": (handle, ctypes.c_void_p),
+        "forward": (handle, pointer),
+        "backward": (handle, pointer),
         "release": (handle,),
         "wait": (handle,),
         "close": (handle,),
@@ -198,75 +199,90 @@ class Plan:
     def __init__(self, stack, key, handle):
         self.library, self.key, self.handle = stack.library, key, handle
         self.training, self.device = key[2], stack.device
-        self.index, self.shape, self.kind = {}, {}, {}
+        self.index, self.shape, kinds = {}, {}, {}
         for name, kind, shape in tensors(handle):
-            self.index[name], self.shape[name], self.kind[name] = len(self.index), shape, kind
-        self.memory = (ctypes.c_void_p * len(self.index))()
-        self.format = (ctypes.c_int * len(self.index))()
-        self.inputs = [n for n, k in self.kind.items() if k == INPUT]  # the input, then the states before the first step
-        self.outputs = [n for n, k in self.kind.items() if k == OUTPUT]  # the output, then the states after the last step
+            self.index[name], self.shape[name] = len(self.index), shape
+            kinds.setdefault(kind, []).append(name)
+        self.inputs = kinds[INPUT]  # the input, then the states before the first step
+        self.outputs = kinds[OUTPUT]  # the output, then the states after the last step
+        self.memory = array.array("Q", [0] * len(self.index))  # addresses of all tensors
+        self.format = array.array("i", [0] * len(self.index))
+        self.bound = len(self.index), self.memory.buffer_info()[0], self.format.buffer_info()[0]
+        self.dtype = None  # of the outputs
         self.names = ()  # of the parameters
-        self.seen = None  # addresses and versions of the parameters as they were read
+        self.addresses = self.versions = None  # of the parameters as they were read
         self.alive = None  # the parameters that were read: nothing else gets their addresses
 
     def forward(self, names, dtype, input, states, parameters):
         """Runs the forward pass. Parameters are in the order of names; dtype is that of the outputs."""
         self.update(names, parameters)
+        if dtype != self.dtype:
+            self.dtype = dtype
+            for name in self.outputs:
+                self.format[self.index[name]] = FORMATS[dtype]
+                if self.training:
+                    self.format[self.index["grad_" + name]] = FORMATS[dtype]
         inputs = _contiguous((input, *states))
         for name, tensor in zip(self.inputs, inputs):
             self.bind(name, tensor)
-        outputs = []
-        for name in self.outputs:
-            outputs.append(torch.empty(self.shape[name], dtype=dtype, device=input.device))
-            self.memory[self.index[name]] = outputs[-1].data_ptr()
-            self.format[self.index[name]] = FORMATS[dtype]
-        self.library.rnnbench_bind_all(self.handle, len(self.memory), self.memory, self.format)
+        outputs = [self.empty(name, input, dtype) for name in self.outputs]
+        for name, tensor in zip(self.outputs, outputs):
+            self.memory[self.index[name]] = tensor.data_ptr()
+        self.library.rnnbench_bind_all(self.handle, *self.bound)
         self.library.rnnbench_forward(self.handle, _stream(input))
         return tuple(outputs)
 
     def update(self, names, parameters):
         """Has the parameters read if they have changed since they were."""
-        seen = [Plan.changes]
+        addresses = [p.data_ptr() for p in parameters]
         try:
-            for p in parameters:
-                seen += p.data_ptr(), p._version
+            versions = Plan.changes, [p._version for p in parameters]
         except RuntimeError:  # tensors made in inference_mode have no versions
-            seen = [object()]
-        if seen == self.seen:
+            versions = object()
+        if addresses != self.addresses:
+            for name, p in zip(names, parameters):
+                if not p.is_contiguous():
+                    raise RuntimeError(f"{name} is not contiguous: assign its contiguous() copy")
+                self.bind(name, p)
+            self.names, self.alive = names, [p.detach() for p in parameters]
+        elif versions == self.versions:
             return
-        for name, p in zip(names, parameters):
-            if not p.is_contiguous():
-                raise RuntimeError(f"{name} is not contiguous: assign its contiguous() copy")
-            self.bind(name, p)
-        self.names = names
         self.library.rnnbench_update(self.handle)
-        self.seen, self.alive = seen, [p.detach() for p in parameters]
+        self.addresses, self.versions = addresses, versions
 
     def bind(self, name, tensor):
         i = self.index[name]
         if tensor is None:
-            self.memory[i] = None
+            self.memory[i] = 0
             return
         if tensor.shape != self.shape[name]:
             raise RuntimeError(f"{name} must have the shape {self.shape[name]}, not {tuple(tensor.shape)}")
+        if tensor.device != self.device or tensor.dtype not in FORMATS:
+            raise RuntimeError(f"{name} is {tensor.dtype} on {tensor.device}: it must be of 16 or 32 bits on {self.device}")
         self.format[i] = FORMATS[tensor.dtype]
         self.memory[i] = tensor.data_ptr()
+
+    def empty(self, name, like, dtype):
+        """Returns memory for a tensor of that name. Without dtype, new_empty takes half the time."""
+        return like.new_empty(self.shape[name]) if like.dtype is dtype else like.new_empty(self.shape[name], dtype=dtype)
 
     def backward(self, gradients, wanted):
         """Runs the backward pass, given the gradients of the outputs. Returns those of inputs, states and parameters, None where not wanted."""
         gradients = _contiguous(gradients)
         if gradients[0] is None:
-            gradients[0] = torch.zeros(self.shape["output"], device=self.device)
+            gradients[0] = torch.zeros(self.shape["output"], dtype=self.dtype, device=self.device)
         for name, gradient in zip(self.outputs, gradients):
-            self.bind("grad_" + name, gradient)
+            self.memory[self.index["grad_" + name]] = 0 if gradient is None else gradient.data_ptr()
         results = []
         for name, want in zip([*self.inputs, *self.names], wanted):
-            result = None
+            result, i = None, self.index["grad_" + name]
+            self.memory[i] = 0
             if want:
-                result = torch.empty(self.shape[name], dtype=DTYPES[self.format[self.index[name]]], device=self.device)
-            self.bind("grad_" + name, result)
+                self.format[i] = self.format[self.index[name]]
+                result = self.empty(name, gradients[0], DTYPES[self.format[i]])
+                self.memory[i] = result.data_ptr()
             results.append(result)
-        self.library.rnnbench_bind_all(self.handle, len(self.memory), self.memory, self.format)
+        self.library.rnnbench_bind_all(self.handle, *self.bound)
         self.library.rnnbench_backward(self.handle, _stream(gradients[0]))
         Plan.changes += 1
         return results
