@@ -150,7 +150,7 @@ class Stack:
             self.library.rnnbench_release(plan.handle)
             self.give(plan)
         plans = self.free.pop(key, None)
-        if plans is None:
+        if not plans:
             return self.plan(key)
         plan = plans.pop()
         if plans:
@@ -166,15 +166,19 @@ class Stack:
         """Makes the plan whose technique is the fastest when timed, and returns its description."""
         with self.lock:
             self.raced.add(key)
-            self.free.pop(key, None)
+            for plan in self.free.pop(key, ()):
+                if not plan.captured:
+                    self.library.rnnbench_close(plan.handle)
             plan = self.plan(key)
             self.give(plan)
             return describe(plan.handle)
 
     def plan(self, key):
-        while sum(map(len, self.free.values())) >= self.keep:
-            for plan in self.free.pop(next(iter(self.free))):
-                self.library.rnnbench_close(plan.handle)
+        """Makes a plan, and closes the longest unused ones beyond keep; the caller has the lock."""
+        unused = [p for plans in self.free.values() for p in plans if not p.captured]
+        for plan in unused[: max(0, len(unused) + 1 - self.keep)]:
+            self.free[plan.key].remove(plan)
+            self.library.rnnbench_close(plan.handle)
         batch, steps, training, lengths = key
         if lengths is not None:
             lengths = (ctypes.c_int32 * batch)(*lengths)
@@ -208,6 +212,7 @@ class Plan:
         self.memory = array.array("Q", [0] * len(self.index))  # addresses of all tensors
         self.format = array.array("i", [0] * len(self.index))
         self.bound = len(self.index), self.memory.buffer_info()[0], self.format.buffer_info()[0]
+        self.captured = False  # in a CUDA graph, which needs its memory
         self.dtype = None  # of the outputs
         self.names = ()  # of the parameters
         self.addresses = self.versions = None  # of the parameters as they were read
@@ -228,6 +233,8 @@ class Plan:
         outputs = [self.empty(name, input, dtype) for name in self.outputs]
         for name, tensor in zip(self.outputs, outputs):
             self.memory[self.index[name]] = tensor.data_ptr()
+        if input.is_cuda and torch.cuda.is_current_stream_capturing():
+            self.captured = True
         self.library.rnnbench_bind_all(self.handle, *self.bound)
         self.library.rnnbench_forward(self.handle, _stream(input))
         return tuple(outputs)
