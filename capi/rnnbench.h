@@ -62,7 +62,7 @@ int rnnbench_open(const char *device, rnnbench_handle *opened);
  *	input      features of the input
  *	hidden     units of a layer
  *	layers     default 1
- *	direction  forward, backward or both; default forward
+ *	direction  forward, reverse or both; default forward
  *	projection width of the outputs, if less than hidden
  *	heads      parts of the units that the recurrent product does not mix
  *	precision  of the products: fp32, tf32, bf16 or fp16; default fp32

@@ -204,7 +204,7 @@ class Equations(torch.nn.Module):
 def slstm(self, gates, h, c, n, m):
     i, f, z, o = gates
     f = torch.nn.functional.logsigmoid(f) + m
-    m = torch.maximum(f, i)
+    m = torch.maximum(f, i).detach()  # h does not depend on it
     i, f = (i - m).exp(), (f - m).exp()
     c, n = f * c + i * z.tanh(), f * n + i
     return o.sigmoid() * c / n, c, n, m
