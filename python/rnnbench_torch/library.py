@@ -209,6 +209,7 @@ class Plan:
             kinds.setdefault(kind, []).append(name)
         self.inputs = kinds[INPUT]  # the input, then the states before the first step
         self.outputs = kinds[OUTPUT]  # the output, then the states after the last step
+        self.given = kinds.get(GIVEN, [])  # gradients of outputs
         self.memory = array.array("Q", [0] * len(self.index))  # addresses of all tensors
         self.format = array.array("i", [0] * len(self.index))
         self.bound = len(self.index), self.memory.buffer_info()[0], self.format.buffer_info()[0]
@@ -223,10 +224,8 @@ class Plan:
         self.update(names, parameters)
         if dtype != self.dtype:
             self.dtype = dtype
-            for name in self.outputs:
+            for name in self.outputs + self.given:
                 self.format[self.index[name]] = FORMATS[dtype]
-                if self.training:
-                    self.format[self.index["grad_" + name]] = FORMATS[dtype]
         inputs = _contiguous((input, *states))
         for name, tensor in zip(self.inputs, inputs):
             self.bind(name, tensor)
@@ -279,7 +278,11 @@ class Plan:
         if gradients[0] is None:
             gradients[0] = torch.zeros(self.shape["output"], dtype=self.dtype, device=self.device)
         for name, gradient in zip(self.outputs, gradients):
-            self.memory[self.index["grad_" + name]] = 0 if gradient is None else gradient.data_ptr()
+            i = self.index.get("grad_" + name)
+            if i is not None:
+                self.memory[i] = 0 if gradient is None else gradient.data_ptr()
+            elif gradient is not None:
+                raise NotImplementedError(f"rnnbench takes no gradient of {name} of this layer: use torch.nn.LSTM, or {name}.detach()")
         results = []
         for name, want in zip([*self.inputs, *self.names], wanted):
             result, i = None, self.index["grad_" + name]

@@ -23,10 +23,10 @@ class Case(unittest.TestCase):
         error = (got.double() - want.double()).abs().max().item()
         self.assertLessEqual(error, tolerance * max(want.abs().max().item(), 1e-3), what)
 
-    def same(self, theirs, fast, input, hx=None, tolerance=1e-5):
+    def same(self, theirs, fast, input, hx=None, tolerance=1e-5, unused=()):
         """Checks outputs, states and all gradients of one training pass and outputs without gradients."""
-        names, want = passes(theirs, input, hx)
-        _, got = passes(fast, input, hx)
+        names, want = passes(theirs, input, hx, unused)
+        _, got = passes(fast, input, hx, unused)
         for name, g, w in zip(names, got, want):
             self.close(g, w, name, tolerance)
         with torch.no_grad():
@@ -43,8 +43,8 @@ def flat(result):
     return [t for part in result for t in flat(part)]
 
 
-def passes(module, input, hx=None):
-    """Returns names and values of outputs, and of gradients of the sum of all outputs times fixed weights."""
+def passes(module, input, hx=None, unused=()):
+    """Returns names and values of outputs, and of gradients of the sum of all outputs but the unused ones times fixed weights."""
     def leaf(t):
         return t.detach().clone().requires_grad_()
 
@@ -53,7 +53,7 @@ def passes(module, input, hx=None):
     states = hx if hx is None else tuple(map(leaf, hx)) if isinstance(hx, tuple) else leaf(hx)
     outputs = flat(module(input._replace(data=x) if packed else x, states))
     generator = torch.Generator().manual_seed(2)
-    loss = sum((o * torch.randn(o.shape, generator=generator)).sum() for o in outputs)
+    loss = sum((o * torch.randn(o.shape, generator=generator)).sum() for i, o in enumerate(outputs) if i not in unused)
     leaves = {"grad_input": x}
     leaves.update((f"grad_state{i}", h) for i, h in enumerate(() if states is None else flat(states)))
     leaves.update(("grad_" + name, p) for name, p in module.named_parameters())

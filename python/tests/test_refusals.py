@@ -29,6 +29,10 @@ class Refusals(Case):
     def test_devices(self):
         self.refused("cpu and cuda, not meta: use torch.nn.LSTM", lambda: ours.LSTM(5, 7, device="meta")(torch.zeros(4, 3, 5, device="meta")))
 
+    def test_gradient_of_projected_state(self):
+        _, (h, c) = ours.LSTM(5, 7, proj_size=3)(torch.randn(4, 3, 5))
+        self.refused("no gradient of h_n of this layer: use torch.nn.LSTM", (h.sum() + c.sum()).backward)
+
     def test_double_backward(self):
         x = torch.randn(4, 3, 5, requires_grad=True)
         grad, = torch.autograd.grad(ours.LSTM(5, 7)(x)[0].square().sum(), x, create_graph=True)
