@@ -81,29 +81,29 @@ def modules(shape, device, technique):
 
 
 def forward(shape, device, technique):
-    """Returns the calls of both modules without gradients."""
+    """Returns our module, and the calls of both modules without gradients."""
     pair = modules(shape, device, technique)
     x = torch.randn(shape["steps"], shape["batch"], shape["input"], device=device, dtype=pair[0].weight_ih_l0.dtype)
 
     def call(module):
         with torch.no_grad():
             module(x)
-    return [lambda m=m: call(m) for m in pair]
+    return pair[1], [lambda m=m: call(m) for m in pair]
 
 
 def training(shape, device, technique):
-    """Returns the calls of both modules, forward and backward, with gradients of the input and the parameters."""
+    """Returns our module, and the calls of both, forward and backward, with gradients of the input and the parameters."""
     pair = modules(shape, device, technique)
     x = torch.randn(shape["steps"], shape["batch"], shape["input"], device=device, dtype=pair[0].weight_ih_l0.dtype, requires_grad=True)
     gradient = torch.randn(shape["steps"], shape["batch"], shape["hidden"], device=device, dtype=x.dtype)
 
     def call(module):
         torch.autograd.grad(module(x)[0], [x, *module.parameters()], gradient)
-    return [lambda m=m: call(m) for m in pair]
+    return pair[1], [lambda m=m: call(m) for m in pair]
 
 
 def model(shape, device, technique, symbols=96):
-    """Returns training steps of two models of characters. Only LSTMs in float32 are measured."""
+    """Returns our module, and the training steps of two models of characters. They have LSTMs in float32."""
     calls = []
     data = torch.randint(symbols, (shape["steps"] + 1, shape["batch"]), device=device)
     for fast in False, True:
@@ -119,7 +119,12 @@ def model(shape, device, technique, symbols=96):
             loss.backward()
             optimizer.step()
         calls.append(step)
-    return calls
+    return net.lstm, calls
+
+
+def plans(module):
+    """Returns what the library says of a module's plans."""
+    return [library.describe(plan.handle) for stack in module._stacks.values() for free in stack.free.values() for plan in free]
 
 
 def overhead(clock, technique, rounds):
@@ -127,9 +132,8 @@ def overhead(clock, technique, rounds):
     shape = shape_of(TINY)
     result = {}
     for name, make in ("forward", forward), ("training", training):
-        call = make(shape, clock.device, technique)[1]
+        fast, (_, call) = make(shape, clock.device, technique)
         call()
-        fast = call.__defaults__[0]
         stack, = fast._stacks.values()
         (plan,), = stack.free.values()
         stream = library._stream(torch.empty(0, device=clock.device))
@@ -178,10 +182,11 @@ def main():
         for what in filter(rows.get, arguments.what.split(",")):
             if what == "model" and (shape["cell"], shape["dtype"]) != ("lstm", "float32"):
                 continue
-            theirs, ours = clock.alternate(rows[what](shape, clock.device, arguments.technique))
+            module, calls = rows[what](shape, clock.device, arguments.technique)
+            theirs, ours = clock.alternate(calls)
             a, b = statistics.median(theirs), statistics.median(ours)
             print(f"{text:<58} {what:<9} {a * 1e3:12.4f} {b * 1e3:12.4f} {a / b:7.2f}")
-            record({"what": what, **shape, "torch_seconds": theirs, "ours_seconds": ours})
+            record({"what": what, **shape, "torch_seconds": theirs, "ours_seconds": ours, "plans": plans(module)})
     if "overhead" in arguments.what.split(","):
         for name, (whole, bare) in overhead(clock, arguments.technique, 20).items():
             a, b = statistics.median(whole), statistics.median(bare)
