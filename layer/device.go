@@ -80,7 +80,19 @@ func (d *Device) enter() (leave func(), err error) {
 		d.mu.Unlock()
 		return nil, invalid("the device is closed")
 	}
-	return d.mu.Unlock, nil
+	t, ok := d.device.(device.Threaded)
+	if !ok {
+		return d.mu.Unlock, nil
+	}
+	out, err := t.Enter()
+	if err != nil {
+		d.mu.Unlock()
+		return nil, err
+	}
+	return func() {
+		out()
+		d.mu.Unlock()
+	}, nil
 }
 
 // oracle returns the oracle that chooses techniques for a pass. With race it times the likeliest.
@@ -148,13 +160,13 @@ func (d *Device) Close() error {
 	if err != nil {
 		return nil
 	}
-	defer leave()
 	d.closed = true
 	var failed error
 	for _, l := range d.layers {
 		failed = errors.Join(failed, l.close())
 	}
 	d.layers = nil
+	leave() // all other calls are refused from here on
 	return cmp.Or(failed, d.device.Close())
 }
 

@@ -140,7 +140,7 @@ func (p *program) Place(v schedule.View, offsets []int) (device.Place, error) {
 		if r.Offsets, err = h.table(p, offsets, v.Cols); err != nil {
 			return 0, err
 		}
-		r.Quads = v.Cols%4 == 0 && !slices.ContainsFunc(offsets, func(at int) bool { return at%4 != 0 })
+		r.Quads = v.Cols%4 == 0 && !slices.ContainsFunc(offsets, func(at int) bool { return at > 0 && at%4 != 0 })
 	}
 	h.places = append(h.places, r)
 	return device.Place(len(h.places) - 1), nil
@@ -155,7 +155,11 @@ func (h *hosting) table(p *program, offsets []int, cols int) (driver.Pointer, er
 	}
 	words := make([]uint32, len(offsets))
 	for i, at := range offsets {
-		if at < 0 || at > math.MaxUint32-cols {
+		if at < 0 {
+			words[i] = pointwise.Nowhere
+			continue
+		}
+		if at > math.MaxUint32-1-cols {
 			return 0, fmt.Errorf("cuda: %w: a row cannot lie %d elements behind its address", schedule.ErrUnsupported, at)
 		}
 		words[i] = uint32(at)

@@ -86,7 +86,7 @@ func (e Experiment) Declines(on Target) (why, hint string) {
 	}
 	for _, name := range e.Needs {
 		if !slices.ContainsFunc(on.Rivals, func(r Rival) bool { return r.Name == name }) {
-			return fmt.Sprintf("%s needs the rival %s, which is not named", e.ID, name), "use --rival rivals/takehome.toml,rivals/pytorch.toml"
+			return fmt.Sprintf("%s needs the rival %s, which is not named", e.ID, name), "use --rival rivals/takehome.toml --rival rivals/pytorch.toml"
 		}
 	}
 	return "", ""

@@ -53,7 +53,7 @@ def passes(module, input, hx=None, unused=()):
     states = hx if hx is None else tuple(map(leaf, hx)) if isinstance(hx, tuple) else leaf(hx)
     outputs = flat(module(input._replace(data=x) if packed else x, states))
     generator = torch.Generator().manual_seed(2)
-    loss = sum((o * torch.randn(o.shape, generator=generator)).sum() for i, o in enumerate(outputs) if i not in unused)
+    loss = sum((o * torch.randn(o.shape, generator=generator).to(o.device)).sum() for i, o in enumerate(outputs) if i not in unused)
     leaves = {"grad_input": x}
     leaves.update((f"grad_state{i}", h) for i, h in enumerate(() if states is None else flat(states)))
     leaves.update(("grad_" + name, p) for name, p in module.named_parameters())

@@ -240,7 +240,7 @@ func FromEnv(environ []string) (Layer, []string, error) {
 	for _, k := range Keys() {
 		names[k.Env()] = k.Name
 	}
-	others := []string{"RNNBENCH_CUDA", "RNNBENCH_WISDOM", "RNNBENCH_SIMD"} // read elsewhere
+	others := []string{"RNNBENCH_CUDA", "RNNBENCH_CUDA_LIBS", "RNNBENCH_LIBRARY", "RNNBENCH_WISDOM", "RNNBENCH_SIMD"} // read elsewhere
 	for _, entry := range slices.Sorted(slices.Values(environ)) {
 		variable, value, _ := strings.Cut(entry, "=")
 		if !strings.HasPrefix(variable, "RNNBENCH_") || value == "" || slices.Contains(others, variable) {

@@ -6,13 +6,14 @@
 struct moved {
   void* host;
   void* matrix;
-  const unsigned* offsets; // null: none
+  const unsigned* offsets; // null: none; NOWHERE: the row has no memory there
   int rows, cols, codes, first; // first: the first block of these rows
   __device__ __forceinline__ int there() const { return codes & 3; }
   __device__ __forceinline__ int here() const { return codes >> 2 & 3; }
   __device__ __forceinline__ bool out() const { return codes & 16; }
   __device__ __forceinline__ bool quads() const { return codes & 32; } // four elements at once
 };
+const unsigned NOWHERE = 0xffffffffu;
 struct list { moved of[MOVES]; };
 
 template <int N> __device__ __forceinline__ void get(float* to, const void* from, int element, long long at) {
@@ -28,14 +29,17 @@ template <int N> __device__ __forceinline__ void put(void* to, const float* from
 
 // copy copies N elements from element i of the rows on.
 template <int N> __device__ __forceinline__ void copy(const moved& s, unsigned i) {
-  const long long at = s.offsets ? (long long)s.offsets[i / s.cols] + i % s.cols : i;
+  const unsigned offset = s.offsets ? s.offsets[i / s.cols] : 0;
+  const bool nowhere = s.offsets && offset == NOWHERE;
+  const long long at = s.offsets ? (long long)offset + i % s.cols : i;
   float v[N] = {};
   if (s.out()) {
+    if (nowhere) return;
     get<N>(v, s.matrix, s.here(), i);
     put<N>(s.host, v, s.there(), at);
     return;
   }
-  if (s.host) get<N>(v, s.host, s.there(), at);
+  if (s.host && !nowhere) get<N>(v, s.host, s.there(), at);
   put<N>(s.matrix, v, s.here(), i);
 }
 

@@ -1,13 +1,16 @@
 package pointwise
 
 import (
+	"math"
+
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
 )
 
 // Rows are whole rows of a matrix, and how they lie in memory of a host program: row r begins
-// Offsets[r] elements behind an address, a table of 32-bit words on the GPU; 0: one after another.
+// Offsets[r] elements behind an address, a table of 32-bit words on the GPU; 0: one after another. A
+// row with the offset Nowhere has no memory there.
 type Rows struct {
 	At         driver.Pointer
 	Element    driver.Element
@@ -15,6 +18,9 @@ type Rows struct {
 	Offsets    driver.Pointer
 	Quads      bool // four elements side by side never begin at an offset that is no multiple of four
 }
+
+// Nowhere is the offset of rows without memory of the host program.
+const Nowhere = math.MaxUint32
 
 // MostMoves is how many Rows a launch moves at most: their table is part of its arguments.
 const MostMoves = 64
