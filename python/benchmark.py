@@ -4,7 +4,8 @@
 
 A row is a shape and one of: forward, training (forward and backward), model (a whole training step of the
 model in examples/char_rnn.py), and overhead (a call's time less that of rnnbench_forward, at a tiny shape).
-Times are medians; ratio says how many times as fast as torch.nn we are.
+Times are medians; ratio says how many times as fast as torch.nn we are. On a CPU, see that PyTorch has a fast
+BLAS: Debian's python3-torch uses the system's, which is slow without libopenblas0.
 """
 
 import argparse
@@ -145,10 +146,11 @@ def overhead(clock, technique, rounds):
         kept = [torch.empty(s, device=clock.device, dtype=torch.float32) for s in plan.shape.values()]
         samples = []
         for _ in range(rounds):
-            whole = clock.once(call, 200)
+            call()  # reads the parameters
+            whole = clock.once(call, 50)
             plan.memory[:] = array.array("Q", [t.data_ptr() for t in kept])  # what the call bound is freed
             plan.library.rnnbench_bind_all(plan.handle, *plan.bound)
-            samples.append((whole, clock.once(bare, 200)))
+            samples.append((whole, clock.once(bare, 50)))
             plan.addresses = None
         result[name] = [list(s) for s in zip(*samples)]
     return result
@@ -188,9 +190,9 @@ def main():
             print(f"{text:<58} {what:<9} {a * 1e3:12.4f} {b * 1e3:12.4f} {a / b:7.2f}")
             record({"what": what, **shape, "torch_seconds": theirs, "ours_seconds": ours, "plans": plans(module)})
     if "overhead" in arguments.what.split(","):
-        for name, (whole, bare) in overhead(clock, arguments.technique, 20).items():
+        for name, (whole, bare) in overhead(clock, arguments.technique, 50).items():
             a, b = statistics.median(whole), statistics.median(bare)
-            print(f"{TINY:<58} {name}: {a * 1e6:.1f} µs a call, of which the library's passes take {b * 1e6:.1f}: overhead {(a - b) * 1e6:.1f} µs")
+            print(f"{TINY:<58} {name}: {a * 1e6:.1f} µs a call, of which the library's passes take {b * 1e6:.1f}: overhead {(a - b) * 1e6:.1f} µs, lowest {(min(whole) - min(bare)) * 1e6:.1f}")
             record({"what": "overhead", "pass": name, **shape_of(TINY), "call_seconds": whole, "bare_seconds": bare})
 
 

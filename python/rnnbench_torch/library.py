@@ -150,7 +150,7 @@ class Stack:
             self.library.rnnbench_release(plan.handle)
             self.give(plan)
         plans = self.free.pop(key, None)
-        if not plans:
+        if plans is None:
             return self.plan(key)
         plan = plans.pop()
         if plans:
@@ -158,6 +158,7 @@ class Stack:
         return plan
 
     def give(self, plan):
+        """Makes a plan the latest of the unused ones; the caller has the lock."""
         plans = self.free.pop(plan.key, [])
         plans.append(plan)
         self.free[plan.key] = plans
@@ -178,6 +179,8 @@ class Stack:
         unused = [p for plans in self.free.values() for p in plans if not p.captured]
         for plan in unused[: max(0, len(unused) + 1 - self.keep)]:
             self.free[plan.key].remove(plan)
+            if not self.free[plan.key]:
+                del self.free[plan.key]
             self.library.rnnbench_close(plan.handle)
         batch, steps, training, lengths = key
         if lengths is not None:
