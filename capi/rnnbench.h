@@ -43,7 +43,7 @@ enum {
 	RNNBENCH_PARAMETER = 0, /* read when rnnbench_update asks for it: weight_ih_l0, weight_hh_l0, bias_ih_l0, … */
 	RNNBENCH_INPUT = 1,     /* read by forward: input, h_0, c_0 */
 	RNNBENCH_OUTPUT = 2,    /* written by forward: output, h_n, c_n */
-	RNNBENCH_GIVEN = 3,     /* read by backward: grad_output, grad_h_n, grad_c_n */
+	RNNBENCH_GIVEN = 3,     /* read by backward: grad_output, grad_h_n, grad_c_n; no grad_h_n with a projection */
 	RNNBENCH_GRADIENT = 4   /* written by backward: grad_input, grad_h_0, grad_weight_ih_l0, … */
 };
 
@@ -72,7 +72,7 @@ int rnnbench_layer(rnnbench_handle device, const char *description, rnnbench_han
 /* Plans the layer for one shape. pass is "forward" or "train". technique is "auto" (wisdom, else the
  * model of this machine), "race" (the likeliest are timed, once), or one with its settings, as
  * `--impl` takes it: "persistent:streams=2". lengths are the steps of each sequence, or NULL: all
- * have all steps. The same request returns the same plan, unless that is between its forward and its
+ * have all steps. Then rows of the output past a sequence's end are not written. The same request returns the same plan, unless that is between its forward and its
  * backward pass: then it makes another one. */
 int rnnbench_plan(rnnbench_handle layer, int batch, int steps, const char *pass, const char *technique, const int32_t *lengths, rnnbench_handle *plan);
 

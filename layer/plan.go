@@ -145,7 +145,9 @@ func (l *Layer) choose(r Request, problem rnn.Problem, point record.Point) (*tun
 		found, err := tuner.LayOutWithin(d.device, impl.Own(), point, spec, d.free())
 		return able(found, err)
 	}
-	spec, err := d.oracle(problem.Pass, r.Technique == Race).Decide(point, grid.Spec{Name: auto.Name})
+	full := point // lengths differ from minibatch to minibatch, and a choice takes many times as long as a plan
+	full.Lengths = ""
+	spec, err := d.oracle(problem.Pass, r.Technique == Race).Decide(full, grid.Spec{Name: auto.Name})
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (h *hosting) Do(w device.Work, _ uintptr) error {
 		at.bring(m)
 	}
 	if w.Prepare {
-		if err := h.of.Prepare(); err != nil {
+		if err := h.prepare(); err != nil {
 			return err
 		}
 	}
@@ -70,6 +70,24 @@ func (h *hosting) Do(w device.Work, _ uintptr) error {
 	return nil
 }
 
+// prepare runs the preparation, on the calling thread if that takes less time than to wake another
+// one.
+func (h *hosting) prepare() error {
+	const little = 1 << 16 // bytes
+	var bytes int64
+	for _, op := range h.of.schedule.Prepare {
+		bytes += schedule.Bytes(op)
+	}
+	if bytes > little {
+		return h.of.Prepare()
+	}
+	return here(func() {
+		for i := range h.of.prepare {
+			h.of.prepare[i].work.share(0, 1, &h.of.scratch[0])
+		}
+	})
+}
+
 // run runs a part.
 func (h *hosting) run(part int) error {
 	if h.parts == nil {
@@ -80,14 +98,17 @@ func (h *hosting) run(part int) error {
 	}
 	s := session{program: h.parts[part], runs: 1}
 	if s.awake == 1 && s.teams == 1 {
-		return s.here()
+		return here(func() {
+			s.lead(s.done, 1)
+			s.done++
+		})
 	}
 	return s.together(func(run func(n int)) { run(1) })
 }
 
-// here runs a session of one worker on the calling thread: to wake another one takes longer than a
-// small layer.
-func (s session) here() (err error) {
+// here runs work of one worker on the calling thread: to wake another one takes longer than a small
+// layer.
+func here(work func()) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer func() {
@@ -96,8 +117,7 @@ func (s session) here() (err error) {
 		}
 	}()
 	defer returnFloats(borrowFloats())
-	s.lead(s.done, 1)
-	s.done++
+	work()
 	return nil
 }
 
