@@ -163,14 +163,15 @@ func (d *Device) Enter() (leave func(), err error) { return d.driver.Enter() }
 
 // Close implements device.Device.
 func (d *Device) Close() error {
+	if d.eviction == 0 {
+		return d.driver.Close()
+	}
 	leave, err := d.Enter()
 	if err != nil {
 		return err
 	}
-	if d.eviction != 0 {
-		err = d.driver.Free(d.eviction)
-		d.eviction = 0
-	}
+	err = d.driver.Free(d.eviction)
+	d.eviction = 0
 	leave()
 	return errors.Join(err, d.driver.Close())
 }

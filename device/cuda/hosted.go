@@ -96,9 +96,9 @@ func (h *hosting) make(p *program) (err error) {
 		return err
 	}
 	clear(h.report)
-	for _, r := range p.plan.Parts(p.nodes) {
+	for _, r := range lower.Parts(p.plan, p.nodes) {
 		var one part
-		if one.list, err = p.enqueue(r); err != nil {
+		if one.list, err = enqueue(p, r); err != nil {
 			return err
 		}
 		if one.ready, err = d.Sequence(one.list); err != nil {

@@ -121,7 +121,7 @@ func (p *program) bind() error {
 	refresh := lower.Refresh(p.plan, p.base)
 	p.refresh.list = lower.PrepareCalls(refresh)
 	p.stale = len(p.refresh.list) > 0
-	if p.run.list, err = p.enqueue(p.plan.Calls(nodes)); err != nil {
+	if p.run.list, err = enqueue(p, p.plan.Calls(nodes)); err != nil {
 		return err
 	}
 	all := slices.Concat(nodes...)
@@ -139,7 +139,7 @@ func (p *program) bind() error {
 }
 
 // enqueue lists the calls of a run, or of a part of it, with events of the driver.
-func (p *program) enqueue(r lower.Run) ([]driver.Call, error) {
+func enqueue(p *program, r lower.Run) ([]driver.Call, error) {
 	list, events := r.Calls, make([]driver.Event, r.Events)
 	for i := range events {
 		var err error

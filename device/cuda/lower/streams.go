@@ -51,19 +51,19 @@ func (p *Plan) Calls(nodes [][]launch.Command) Run {
 	for i := range used {
 		used[i] = true
 	}
-	return p.calls(nodes, 0, len(nodes), used)
+	return callsOf(p, nodes, 0, len(nodes), used)
 }
 
 // Parts returns the calls of each part of the schedule, which schedule.Pause divides. Each begins
 // and ends as a run does, on the streams that it uses.
-func (p *Plan) Parts(nodes [][]launch.Command) (parts []Run) {
+func Parts(p *Plan, nodes [][]launch.Command) (parts []Run) {
 	from := 0
 	part := func(to int) {
 		used := make([]bool, Streams(p.schedule))
 		for _, n := range p.schedule.Nodes[from:to] {
 			used[n.Stream%launch.MaxStreams] = true
 		}
-		parts = append(parts, p.calls(nodes, from, to, used))
+		parts = append(parts, callsOf(p, nodes, from, to, used))
 		from = to
 	}
 	for i, n := range p.schedule.Nodes {
@@ -75,9 +75,9 @@ func (p *Plan) Parts(nodes [][]launch.Command) (parts []Run) {
 	return parts
 }
 
-// calls returns the calls of nodes from … to-1 on the streams that they use. What they depend on
+// callsOf returns the calls of nodes from … to-1 on the streams that they use. What they depend on
 // before them has ended.
-func (p *Plan) calls(nodes [][]launch.Command, from, to int, used []bool) (r Run) {
+func callsOf(p *Plan, nodes [][]launch.Command, from, to int, used []bool) (r Run) {
 	s := p.schedule
 	signals := signals(s, from, to)
 	r.Events = len(signals)
