@@ -14,6 +14,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"unsafe"
@@ -24,6 +25,9 @@ import (
 )
 
 func main() {}
+
+// Workers that wait for the next call poll on processors of Go's scheduler. The calls need others.
+func init() { runtime.GOMAXPROCS(2*runtime.NumCPU() + 2) }
 
 // version is that of the module, like the program's, whose wisdom the library reads.
 var version = func() string {

@@ -45,7 +45,8 @@ func (p *program) Call(c device.Calls) (device.Called, error) {
 // A session is a number of runs in a row. The workers that they need stay awake throughout.
 type session struct {
 	*program
-	runs int
+	runs   int
+	hosted bool // by a host program: see pool.with
 }
 
 // together wakes the workers, calls lead on the first one, and waits for the end of all runs. lead
@@ -59,7 +60,11 @@ func (s session) together(lead func(run func(n int))) error {
 		beside.Go(func() { s.reduce(s.runs) })
 	}
 	done, pool := s.done, s.device.pool
-	err := pool.on(s.seats[:s.awake], func(w int) {
+	on := pool.on
+	if s.hosted {
+		on = pool.with
+	}
+	err := on(s.seats[:s.awake], func(w int) {
 		pool.meet(s.ready, w, s.awake) // all workers are awake now
 		if w > 0 {
 			s.follow(w)

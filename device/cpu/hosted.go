@@ -2,8 +2,6 @@ package cpu
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"unsafe"
 
 	"rnnbench/device"
@@ -96,29 +94,8 @@ func (h *hosting) run(part int) error {
 	if part >= len(h.parts) {
 		return fmt.Errorf("cpu: the schedule has %d parts, not %d", len(h.parts), part+1)
 	}
-	s := session{program: h.parts[part], runs: 1}
-	if s.awake == 1 && s.teams == 1 {
-		return here(func() {
-			s.lead(s.done, 1)
-			s.done++
-		})
-	}
+	s := session{program: h.parts[part], runs: 1, hosted: true}
 	return s.together(func(run func(n int)) { run(1) })
-}
-
-// here runs work of one worker on the calling thread: to wake another one takes longer than a small
-// layer.
-func here(work func()) (err error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("cpu: %v\n%s", r, debug.Stack())
-		}
-	}()
-	defer returnFloats(borrowFloats())
-	work()
-	return nil
 }
 
 // Settle implements device.Hosted. Do has waited for all work.
@@ -128,7 +105,7 @@ func (h *hosting) Settle() error { return nil }
 // none. Large moves are shared by all processors.
 func each[E any](at *hostedPlace, memory unsafe.Pointer, f func(ours []float32, theirs []E)) {
 	cols, size := at.rows.cols, unsafe.Sizeof(*new(E))
-	const perValue = 64 // a copy of a value costs as much as so many floating-point operations
+	const perValue = 1 // to wake a processor takes as long as to copy a quarter of a million values
 	parallel.Share(at.rows.rows, perValue*float64(at.rows.rows*cols), func(r int) {
 		offset := r * cols
 		if at.offsets != nil {

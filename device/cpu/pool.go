@@ -15,10 +15,11 @@ import (
 // to a processor. Between jobs they sleep. During a job they hand work over by spinning on memory,
 // since waking a thread takes a hundred times as long as a small operation.
 type pool struct {
-	jobs []chan job
-	host *topology.Topology
-	wg   sync.WaitGroup // running jobs
-	err  atomic.Pointer[error]
+	jobs  []chan job
+	desks []desk // of the workers
+	host  *topology.Topology
+	wg    sync.WaitGroup // running jobs
+	err   atomic.Pointer[error]
 
 	spins int // polls of a waiting worker before it yields its processor
 }
@@ -46,11 +47,12 @@ func (p *pool) clusters(all, first, n int) (clusters []int) {
 type job struct {
 	f      func(worker int)
 	worker int
+	done   *atomic.Uint64 // counts jobs of pool.with, after which a worker lingers; nil: of pool.on
 }
 
 // newPool starts n workers on the processors of a host. There may be fewer processors.
 func newPool(n int, host *topology.Topology) *pool {
-	p := &pool{host: host, spins: spins}
+	p := &pool{host: host, spins: spins, desks: make([]desk, n)}
 	if n > len(host.Processors) { // a partner that is late probably waits for a processor
 		p.spins = spins / 100
 	}
@@ -63,7 +65,12 @@ func newPool(n int, host *topology.Topology) *pool {
 			}
 			flush()
 			for j := range jobs {
-				p.run(j.f, j.worker)
+				for more := true; more; {
+					p.run(j)
+					if more = j.done != nil; more {
+						j, more = p.desks[thread].linger()
+					}
+				}
 			}
 		})
 	}
@@ -103,15 +110,19 @@ func onThread(f func()) {
 	}()
 }
 
-func (p *pool) run(f func(int), worker int) {
-	defer p.wg.Done()
+func (p *pool) run(j job) {
+	if j.done != nil {
+		defer j.done.Add(1)
+	} else {
+		defer p.wg.Done()
+	}
 	defer func() {
 		if r := recover(); r != nil {
-			err := fmt.Errorf("cpu: worker %d: %v\n%s", worker, r, debug.Stack())
+			err := fmt.Errorf("cpu: worker %d: %v\n%s", j.worker, r, debug.Stack())
 			p.err.CompareAndSwap(nil, &err)
 		}
 	}()
-	f(worker)
+	j.f(j.worker)
 }
 
 // do runs f once on every worker and waits for the end.
@@ -123,9 +134,21 @@ func (p *pool) on(seats []int, f func(worker int)) error {
 	p.err.Store(nil)
 	p.wg.Add(len(seats))
 	for w, thread := range seats {
-		p.jobs[thread] <- job{f, w}
+		p.hand(thread, job{f: f, worker: w})
 	}
 	p.wg.Wait()
+	return p.failed()
+}
+
+// hand gives a job to a thread.
+func (p *pool) hand(thread int, j job) {
+	if !p.desks[thread].give(j) {
+		p.jobs[thread] <- j
+	}
+}
+
+// failed returns the error of a worker that failed.
+func (p *pool) failed() error {
 	if err := p.err.Load(); err != nil {
 		return *err
 	}
