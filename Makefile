@@ -8,7 +8,7 @@ PYTHON  ?= python3
 CUDA    ?= /usr/local/cuda
 export CGO_ENABLED ?= 0
 
-.PHONY: run build lib cuda cuda-tests test-cuda emulate record-cuda test test-all test-anywhere race noasm cross generate check-generate lint figures fuzz bench check-pytorch rival-onednn clean
+.PHONY: run build lib cuda cuda-tests test-cuda emulate record-cuda test test-all test-anywhere race noasm cross generate check-generate lint figures fuzz bench check-pytorch check-python rival-onednn clean
 
 ## run: build, then a quick reproduction of Appleyard's ladder with table and figure
 run: build
@@ -128,6 +128,10 @@ check-pytorch: build
 	$(PYTHON) scripts/check-pytorch.py $(BIN)
 	$(PYTHON) scripts/check-cells.py
 	$(PYTHON) scripts/check-training.py $(BIN)
+
+## check-python: compare the PyTorch module with torch.nn, where PyTorch is installed
+check-python: lib
+	$(PYTHON) -m unittest discover -s python/tests
 
 ## rival-onednn: oneDNN as a rival; needs a C++ compiler and oneDNN 2.x, such as Debian's libdnnl-dev
 rival-onednn:

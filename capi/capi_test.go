@@ -77,3 +77,18 @@ func TestBoundary(t *testing.T) {
 		t.Run(check, func(t *testing.T) { run(t, program, check) })
 	}
 }
+
+// TestPython runs the tests of the PyTorch module with the library.
+func TestPython(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short")
+	}
+	if err := exec.Command("python3", "-c", "import torch").Run(); err != nil {
+		t.Skip("the PyTorch module needs python3 with PyTorch")
+	}
+	if _, err := exec.LookPath("cc"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("the C library needs Linux and a C compiler, cc")
+	}
+	t.Setenv("RNNBENCH_LIBRARY", filepath.Join(libraryDir(t), "librnnbench.so"))
+	run(t, "python3", "-m", "unittest", "discover", "-s", "../python/tests")
+}

@@ -38,7 +38,6 @@ type Device struct {
 	device  device.Device
 	version string
 	oracles map[string]*auto.Oracle // by pass and mode
-	book    *wisdom.Book            // nil: not read yet
 	layers  []*Layer
 	closed  bool
 }

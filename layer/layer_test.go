@@ -131,9 +131,7 @@ func compare(t *testing.T, d *layer.Device, description string, r layer.Request,
 	}
 	defer l.Close()
 	p := problemOf(t, description, r, lengths)
-	for _, n := range rnn.SequenceLengths(p) {
-		r.Lengths = append(r.Lengths, n)
-	}
+	r.Lengths = append(r.Lengths, rnn.SequenceLengths(p)...)
 	plan, err := l.Plan(r)
 	if errors.Is(err, schedule.ErrUnsupported) && r.Technique != "auto" {
 		return

@@ -6,7 +6,6 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cpu/simd"
-	"rnnbench/internal/parallel"
 	"rnnbench/rnn/schedule"
 )
 
@@ -45,12 +44,8 @@ func (h *hosting) Do(w device.Work, _ uintptr) error {
 	if h.of.closed {
 		return errClosed
 	}
-	for _, m := range w.In {
-		at := &h.places[m.Place]
-		if z := h.of.zeroed[at.of.ID]; z != nil {
-			z.known = false
-		}
-		at.bring(m)
+	if err := h.move(w.In, (*hostedPlace).bring); err != nil {
+		return err
 	}
 	if w.Prepare {
 		if err := h.prepare(); err != nil {
@@ -62,10 +57,29 @@ func (h *hosting) Do(w device.Work, _ uintptr) error {
 			return err
 		}
 	}
-	for _, m := range w.Out {
-		h.places[m.Place].take(m)
+	return h.move(w.Out, (*hostedPlace).take)
+}
+
+// move makes moves. Workers share large ones.
+func (h *hosting) move(moves []device.Move, one func(at *hostedPlace, m device.Move, part, parts int)) error {
+	const large = 1 << 15 // values
+	values := 0
+	for _, m := range moves {
+		at := &h.places[m.Place]
+		values += at.rows.rows * at.rows.cols
+		if z := h.of.zeroed[at.of.ID]; z != nil {
+			z.known = false
+		}
 	}
-	return nil
+	seats := h.of.seats
+	if values < large {
+		seats = seats[:1]
+	}
+	return h.of.device.pool.with(seats, func(w int) {
+		for _, m := range moves {
+			one(&h.places[m.Place], m, w, len(seats))
+		}
+	})
 }
 
 // prepare runs the preparation, on the calling thread if that takes less time than to wake another
@@ -101,40 +115,40 @@ func (h *hosting) run(part int) error {
 // Settle implements device.Hosted. Do has waited for all work.
 func (h *hosting) Settle() error { return nil }
 
-// each calls f for each row with its memory of the host program, which is of type E; nil: it has
-// none. Large moves are shared by all processors.
-func each[E any](at *hostedPlace, memory unsafe.Pointer, f func(ours []float32, theirs []E)) {
+// each calls f for a part of the rows with their memory of the host program, which is of type E; nil:
+// it has none.
+func each[E any](at *hostedPlace, memory unsafe.Pointer, part, parts int, f func(ours []float32, theirs []E)) {
 	cols, size := at.rows.cols, unsafe.Sizeof(*new(E))
-	const perValue = 1 // to wake a processor takes as long as to copy a quarter of a million values
-	parallel.Share(at.rows.rows, perValue*float64(at.rows.rows*cols), func(r int) {
-		offset := r * cols
+	from, to := span(at.rows.rows, 1, part, parts)
+	for r := from; r < to; r++ {
+		ours, offset := at.rows.data[r*at.rows.stride:][:cols], r*cols
 		if at.offsets != nil {
 			offset = at.offsets[r]
 		}
-		ours := at.rows.data[r*at.rows.stride:][:cols]
 		if offset < 0 {
 			f(ours, nil)
-			return
+			continue
 		}
 		f(ours, unsafe.Slice((*E)(unsafe.Add(memory, uintptr(offset)*size)), cols))
-	})
+	}
 }
 
-// bring copies from memory of the host program.
-func (at *hostedPlace) bring(m device.Move) {
+// bring copies a part of the rows from memory of the host program.
+func (at *hostedPlace) bring(m device.Move, part, parts int) {
 	switch {
 	case m.At == nil:
-		for r := range at.rows.rows {
+		from, to := span(at.rows.rows, 1, part, parts)
+		for r := from; r < to; r++ {
 			clear(at.rows.data[r*at.rows.stride:][:at.rows.cols])
 		}
 	case m.Type == device.Float32:
-		each(at, m.At, func(ours, theirs []float32) { clear(ours[copy(ours, theirs):]) })
+		each(at, m.At, part, parts, func(ours, theirs []float32) { clear(ours[copy(ours, theirs):]) })
 	default:
 		widen := simd.FromF16
 		if m.Type == device.BFloat16 {
 			widen = simd.FromBF16
 		}
-		each(at, m.At, func(ours []float32, theirs []uint16) {
+		each(at, m.At, part, parts, func(ours []float32, theirs []uint16) {
 			for i, x := range theirs {
 				ours[i] = widen(x)
 			}
@@ -143,18 +157,18 @@ func (at *hostedPlace) bring(m device.Move) {
 	}
 }
 
-// take copies to memory of the host program.
-func (at *hostedPlace) take(m device.Move) {
+// take copies a part of the rows to memory of the host program.
+func (at *hostedPlace) take(m device.Move, part, parts int) {
 	switch {
 	case m.At == nil:
 	case m.Type == device.Float32:
-		each(at, m.At, func(ours, theirs []float32) { copy(theirs, ours) })
+		each(at, m.At, part, parts, func(ours, theirs []float32) { copy(theirs, ours) })
 	default:
 		narrow := simd.ToF16
 		if m.Type == device.BFloat16 {
 			narrow = simd.ToBF16
 		}
-		each(at, m.At, func(ours []float32, theirs []uint16) {
+		each(at, m.At, part, parts, func(ours []float32, theirs []uint16) {
 			for i := range theirs {
 				theirs[i] = narrow(ours[i])
 			}
