@@ -463,10 +463,10 @@ func TestHostedErrors(t *testing.T) {
 		t.Error(err)
 	}
 	for what, err := range map[string]error{
-		"part 2":      p.Do(device.Work{Part: 2}, 0),
-		"place 5":     p.Do(device.Work{Part: -1, Out: []device.Move{{Place: 5}}}, 0),
-		"1 offsets":   second(p.Place(s.Matrices[0].All(), []int{0})),
-		"-1 elements": second(p.Place(index.All(), []int{-1})),
+		"part 2":          p.Do(device.Work{Part: 2}, 0),
+		"place 5":         p.Do(device.Work{Part: -1, Out: []device.Move{{Place: 5}}}, 0),
+		"1 offsets":       second(p.Place(s.Matrices[0].All(), []int{0})),
+		"elements behind": second(p.Place(index.All(), []int{1 << 32})),
 	} {
 		if err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s is told as %v", what, err)
