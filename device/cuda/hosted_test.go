@@ -422,6 +422,38 @@ func TestHostedNull(t *testing.T) {
 	}
 }
 
+// TestHostedNowhere: rows with a negative offset come in as zeros and go out to nowhere.
+func TestHostedNowhere(t *testing.T) {
+	d, _ := emulated(t)
+	s, x, y, _ := pausing(t)
+	prog, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	p := prog.(device.Hosted)
+	in, err1 := p.Place(x.All(), []int{4, -1, 0})
+	out, err2 := p.Place(y.All(), []int{-1, 4, 0})
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	given, got := []float32{1, 1, 1, 1, 2, 2, 2, 2}, make([]float32, 8)
+	for _, w := range []device.Work{
+		{In: []device.Move{{Place: in, At: unsafe.Pointer(&given[0])}}, Part: 0},
+		{Part: 1, Out: []device.Move{{Place: out, At: unsafe.Pointer(&got[0])}}},
+	} {
+		if err := p.Do(w, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []float32{2, 2, 2, 2, 0, 0, 0, 0}; !slices.Equal(got, want) {
+		t.Errorf("moved out %v, want %v", got, want)
+	}
+}
+
 // TestHostedErrors: errors of kernels come with a later call, once. Wrong work is declined.
 func TestHostedErrors(t *testing.T) {
 	d, _ := emulated(t)
