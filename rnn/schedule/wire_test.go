@@ -101,6 +101,8 @@ func TestWireLacks(t *testing.T) {
 		case VendorBackward:
 			o.Cell = cell.Lookup("lstm")
 			op = o
+		case Pause:
+			continue // it has nothing that could be missing
 		}
 		text := marshal(t, &Schedule{Streams: 1, Nodes: []Node{{Op: op}}})
 		if err := new(Schedule).UnmarshalBinary(text); err == nil {
