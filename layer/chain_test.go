@@ -50,25 +50,7 @@ func chain(t *testing.T, d *layer.Device, description, technique string) {
 	if whole == nil {
 		return
 	}
-	rng := rand.New(rand.NewPCG(1, 2))
-	for _, s := range whole.slots {
-		for i := range whole.tensors[s.Name] {
-			whole.tensors[s.Name][i] = float32(rng.NormFloat64()) / 2
-			if s.Name == "n_0" { // sLSTM divides by it
-				whole.tensors[s.Name][i] = 1 + rng.Float32()
-			}
-		}
-	}
-	for name, v := range whole.tensors {
-		switch name {
-		case "input", "grad_output": // step by step
-			n := copy(one.tensors[name], v)
-			copy(two.tensors[name], v[n:])
-		default:
-			copy(one.tensors[name], v)
-			copy(two.tensors[name], v)
-		}
-	}
+	draw(whole, one, two)
 	if err := whole.plan.Forward(0); err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +79,35 @@ func chain(t *testing.T, d *layer.Device, description, technique string) {
 			t.Fatal(err)
 		}
 	}
+	compareChain(t, description+", "+technique, whole, one, two, states)
+}
+
+// draw draws the tensors of the whole sequence, and deals them to the plans of its parts.
+func draw(whole, one, two *host) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, s := range whole.slots {
+		for i := range whole.tensors[s.Name] {
+			whole.tensors[s.Name][i] = float32(rng.NormFloat64()) / 2
+			if s.Name == "n_0" { // sLSTM divides by it
+				whole.tensors[s.Name][i] = 1 + rng.Float32()
+			}
+		}
+	}
+	for name, v := range whole.tensors {
+		switch name {
+		case "input", "grad_output": // step by step
+			n := copy(one.tensors[name], v)
+			copy(two.tensors[name], v[n:])
+		default:
+			copy(one.tensors[name], v)
+			copy(two.tensors[name], v)
+		}
+	}
+}
+
+// compareChain compares the answers of the parts with those of the whole.
+func compareChain(t *testing.T, what string, whole, one, two *host, states []string) {
+	t.Helper()
 	check := func(name string, got, want []float32) {
 		t.Helper()
 		wide := make([]float64, len(want))
@@ -104,7 +115,7 @@ func chain(t *testing.T, d *layer.Device, description, technique string) {
 			wide[i] = float64(x)
 		}
 		if err := near(got, wide); err != nil {
-			t.Errorf("%s, %s: %s: %v", description, technique, name, err)
+			t.Errorf("%s: %s: %v", what, name, err)
 		}
 	}
 	check("output", slices.Concat(one.tensors["output"], two.tensors["output"]), whole.tensors["output"])

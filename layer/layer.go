@@ -183,7 +183,7 @@ func (r Request) key() string {
 	return fmt.Sprint(r.Batch, r.Steps, r.Pass, r.Technique, r.Lengths)
 }
 
-// problem returns l's problem in the shape of r.
+// shaped returns l's problem in the shape of r.
 func (l *Layer) shaped(r Request) (rnn.Problem, error) {
 	p := l.problem
 	p.Batch, p.Steps = r.Batch, r.Steps
