@@ -20,3 +20,14 @@ func (b *Builder) Pause() {
 	}
 	b.s.Nodes = slices.Insert(b.s.Nodes, b.cuts[len(b.cuts)-1], Node{Op: Pause{}})
 }
+
+// Parts returns the number of parts of s, which Pause divides.
+func (s *Schedule) Parts() int {
+	n := 1
+	for i := range s.Nodes {
+		if _, ok := s.Nodes[i].Op.(Pause); ok {
+			n++
+		}
+	}
+	return n
+}
