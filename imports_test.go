@@ -13,7 +13,7 @@ var layers = [][]string{
 	{"rnn/axis", "rnn/cell", "rnn/equations", "rnn/knob"},
 	{"rnn/schedule", "rnn/graph"},
 	{"rnn", "rnn/oracle", "rnn/torch", "device", "device/cpu", "device/devicetest", "device/worker", "device/cuda"},
-	{"impl", "record", "model", "train/data", "rival"},
+	{"impl", "record", "model", "train/data", "rival", "modelfile"},
 	{"tuner", "plots", "train", "cluster"},
 	{"experiments", "layer"},
 	{"report"},
