@@ -32,6 +32,17 @@ func bind(processor int) {
 	_ = unix.SchedSetaffinity(0, &set)
 }
 
+// borrowProcessor binds the calling thread to one of the processors that it may run on. giveBack lets
+// it run on all of them again.
+func borrowProcessor(id int) (giveBack func()) {
+	var was, one unix.CPUSet
+	one.Set(id)
+	if unix.SchedGetaffinity(0, &was) != nil || !was.IsSet(id) || was == one || unix.SchedSetaffinity(0, &one) != nil {
+		return func() {}
+	}
+	return func() { _ = unix.SchedSetaffinity(0, &was) }
+}
+
 // leader reports whether the calling thread is the process's first one. That thread never ends, and
 // /proc shows its binding as the process's.
 func leader() bool { return unix.Gettid() == unix.Getpid() }

@@ -2,8 +2,11 @@ package cpu
 
 import (
 	"os"
+	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // allowedList returns the process's processors as /proc shows them, which are those of its first
@@ -46,5 +49,41 @@ func TestBindingStaysWithWorkers(t *testing.T) {
 		if got := allowedList(t); got != want {
 			t.Fatalf("after device %d the process may use %s, before %s", i+1, got, want)
 		}
+	}
+}
+
+// TestCallerIsBoundWhileItWorks runs work of two workers from a thread of a host program. The thread
+// has one processor, that of the first seat, during the work, and what it had before after it.
+func TestCallerIsBoundWhileItWorks(t *testing.T) {
+	d, err := Open(Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	seats := d.pool.seats(2)
+	id := d.pool.processor(seats)
+	if id < 0 {
+		t.Skip("this process may run on one processor alone, so workers are not bound")
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, during, after unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		t.Skip(err)
+	}
+	err = d.pool.with(seats, func(worker int) {
+		if worker == 0 {
+			_ = unix.SchedGetaffinity(0, &during)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = unix.SchedGetaffinity(0, &after)
+	if during.Count() != 1 || !during.IsSet(id) {
+		t.Errorf("during the work the caller may run on %d processors, and not on %d alone", during.Count(), id)
+	}
+	if after != before {
+		t.Errorf("after the work the caller may run on %d processors, before on %d", after.Count(), before.Count())
 	}
 }

@@ -19,7 +19,14 @@ func (p *pool) with(seats []int, f func(worker int)) error {
 	for w, thread := range seats[1:] {
 		p.hand(thread, job{f, w + 1, done})
 	}
-	if err := here(func() { f(0) }); err != nil {
+	work := func() { f(0) }
+	if id := p.processor(seats); id >= 0 {
+		work = func() {
+			defer borrowProcessor(id)()
+			f(0)
+		}
+	}
+	if err := here(work); err != nil {
 		p.err.CompareAndSwap(nil, &err)
 	}
 	for w := (wait{}); done.Load() < uint64(len(seats)-1); { // they are about to end
@@ -31,6 +38,15 @@ func (p *pool) with(seats []int, f func(worker int)) error {
 		w.pause()
 	}
 	return p.failed()
+}
+
+// processor returns the processor of the first of several seats: the only one that no other worker
+// has. Elsewhere the caller would take turns with one. -1: workers are not bound, or there is one seat.
+func (p *pool) processor(seats []int) int {
+	if len(seats) < 2 || len(p.jobs) > len(p.host.Processors) {
+		return -1
+	}
+	return p.host.Processors[seats[0]].ID
 }
 
 // here runs a worker's work on the calling thread, and leaves the thread as it was.
