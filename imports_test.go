@@ -11,7 +11,7 @@ import (
 // layers and of its own.
 var layers = [][]string{
 	{"rnn/axis", "rnn/cell", "rnn/equations", "rnn/knob"},
-	{"rnn/schedule", "rnn/graph"},
+	{"rnn/schedule", "rnn/graph", "cells"},
 	{"rnn", "rnn/oracle", "rnn/torch", "device", "device/cpu", "device/devicetest", "device/worker", "device/cuda"},
 	{"impl", "record", "model", "train/data", "rival", "modelfile"},
 	{"tuner", "plots", "train", "cluster"},

@@ -17,7 +17,8 @@ import (
 
 // A Layer is a recurrent layer of a file, or a stack of equal ones that the file holds as one.
 type Layer struct {
-	Name     string // unique in the file: of the node, or of the module
+	Name     string // unique in the file: of the node, or of the module; slashes stand between the parts of a path
+	ID       string // of the weights: the file's name, the shortest end of Name that is unique there, and a hash of the tensors
 	Operator string // as the file calls it: LSTM, GRU, RNN, or "" where it does not say
 
 	// Declined is why the layer cannot be measured; "": it can. The fields below are then what is known.
@@ -105,6 +106,7 @@ func Read(path string) (*File, error) {
 		if len(layers) == 0 {
 			return nil, fmt.Errorf("%s: %w", path, errNone)
 		}
+		identify(path, layers)
 		return &File{Format: format.name, Layers: layers}, nil
 	}
 	return nil, fmt.Errorf("%s is no model: it must be %s", path, strings.Join(Formats(), ", "))
@@ -112,33 +114,37 @@ func Read(path string) (*File, error) {
 
 var errNone = errors.New("the model has no recurrent layer")
 
-// Pick returns the layers of those names, or all layers that can be measured if there are no names.
-func (f *File) Pick(names []string) ([]Layer, error) {
-	var all []string
-	for _, l := range f.Layers {
-		all = append(all, l.Name)
+// Pick returns the layers of those names in files, or all layers that can be measured if there are no
+// names.
+func Pick(files []*File, names []string) ([]Layer, error) {
+	var all []Layer
+	var known []string
+	for _, f := range files {
+		for _, l := range f.Layers {
+			all, known = append(all, l), append(known, l.Name)
+		}
 	}
 	var picked []Layer
 	for _, name := range names {
-		i := slices.Index(all, name)
+		i := slices.Index(known, name)
 		if i < 0 {
-			return nil, nearest.Unknown("layer", name, all)
+			return nil, nearest.Unknown("layer", name, known)
 		}
-		if why := f.Layers[i].Declined; why != "" {
+		if why := all[i].Declined; why != "" {
 			return nil, fmt.Errorf("layer %s cannot be measured: %s", name, why)
 		}
-		picked = append(picked, f.Layers[i])
+		picked = append(picked, all[i])
 	}
 	if len(names) > 0 {
 		return picked, nil
 	}
-	for _, l := range f.Layers {
+	for _, l := range all {
 		if l.Declined == "" {
 			picked = append(picked, l)
 		}
 	}
-	if len(picked) == 0 {
-		return nil, fmt.Errorf("no layer can be measured: %s: %s", f.Layers[0].Name, f.Layers[0].Declined)
+	if len(picked) == 0 && len(all) > 0 {
+		return nil, fmt.Errorf("no layer can be measured: %s: %s", all[0].Name, all[0].Declined)
 	}
 	return picked, nil
 }

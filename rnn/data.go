@@ -47,7 +47,7 @@ const part = 1 << 16
 
 // NewData draws reproducible parameters and inputs for p: weights and biases uniform in ±1/√H as
 // PyTorch draws them, inputs and gradients from the named distribution. An embedding is normal, as
-// PyTorch draws it. distinct is limited to the batch; where sequences have lengths of their own, it
+// PyTorch draws it. Weights that the problem names take their places. distinct is limited to the batch; where sequences have lengths of their own, it
 // is the whole batch. Past their ends there are values too, which nothing may depend on.
 func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	d := DataFor(p, Distinct(p, distinct))
@@ -92,6 +92,7 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	} else if p.Pass == Train {
 		w.draw("dy", fresh, p.Out(), true, input)
 	}
+	d.adopt()
 	return d
 }
 
@@ -397,12 +398,15 @@ func (p *Matrices) inputs() map[string]schedule.View {
 // ClearStates sets the states before the first step to 0.
 func (d *Data) ClearStates() {
 	for _, t := range d.Tensors {
-		for _, s := range d.Problem.Cell.States {
-			if t.PerSequence && strings.HasPrefix(t.Name, s+"0_l") {
-				clear(t.Values)
-			}
+		if t.PerSequence && d.isFirstState(t.Name) {
+			clear(t.Values)
 		}
 	}
+}
+
+// isFirstState reports whether a tensor is a state before the first step.
+func (d *Data) isFirstState(name string) bool {
+	return slices.ContainsFunc(d.Problem.Cell.States, func(s string) bool { return strings.HasPrefix(name, s+"0_l") })
 }
 
 // classAt is the right class of a row, and the weight of its loss in that of the run. A row of

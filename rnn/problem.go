@@ -100,6 +100,9 @@ type Problem struct {
 	// sequence.
 	Calls int
 
+	// Weights is the ID of given parameters and first states; "": they are drawn.
+	Weights string
+
 	Pass      Pass
 	Precision Precision
 }
@@ -128,7 +131,7 @@ func Of(p axis.Point) (Problem, error) {
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
 		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
 		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
-		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets,
+		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Weights: p.Weights,
 	}
 	return q, q.Check()
 }
@@ -316,6 +319,9 @@ func (p Problem) String() string {
 	}
 	if p.Weighted {
 		s += "/weighted"
+	}
+	if p.Weights != "" {
+		s += "/weights=" + p.Weights
 	}
 	if p.Precision != FP32 {
 		s += "/" + p.Precision.String()

@@ -107,6 +107,8 @@ func (s *settings) points(cmd *cobra.Command) {
 	addGroup(cmd, "Points", func(f *pflag.FlagSet) {
 		s.add(f, "preset", "NAME", "")
 		s.add(f, "point", "POINT", "")
+		s.add(f, "model", "FILE", "")
+		s.add(f, "layer", "NAME", "")
 		s.add(f, "zip", "AXES", "")
 		s.add(f, "where", "CONDITION", "")
 	})

@@ -221,6 +221,16 @@ func (p Point) Place() Point {
 	return p
 }
 
+// Timed is p without what changes no time.
+func (p Point) Timed() Point {
+	for _, a := range table {
+		if a.Near == Any {
+			a.Set(&p, a.Default)
+		}
+	}
+	return p
+}
+
 // Axis returns the value of an axis of sizes; false: there is no such axis.
 func (p Point) Axis(name string) (int, bool) {
 	a, ok := Named(name)

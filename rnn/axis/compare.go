@@ -9,6 +9,7 @@ const (
 	Alike   Nearness = iota // not at all
 	Set                     // in the size: both have 0, or neither
 	Octaves                 // in the size: each doubling is an octave apart
+	Any                     // at will: it changes no time
 	Share                   // in the size: each doubling of the ratio to the hidden size is half an octave; both have 0, or neither
 )
 
@@ -30,6 +31,8 @@ func Distance(p, q Point) (octaves float64, others int) {
 		x, _ := a.Size(&p)
 		y, _ := a.Size(&q)
 		switch a.Near {
+		case Any:
+			continue
 		case Alike:
 			if a.Field(&p) != a.Field(&q) {
 				others++

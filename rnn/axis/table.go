@@ -3,6 +3,7 @@ package axis
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // A Point is one problem, given by its values on the axes of a sweep. The value "" or 0 of a field that
@@ -32,6 +33,7 @@ type Point struct {
 	Direction Direction       `json:"direction"` // from which end layers read the steps
 	Lengths   SequenceLengths `json:"lengths"`   // of the sequences, in steps
 	Resets    int             `json:"resets"`    // percentage of the steps at which a sequence begins anew
+	Weights   string          `json:"weights"`   // of a model's layer, MODEL:LAYER@HASH; "": drawn at random
 }
 
 // table has a row for each axis, in the order of All.
@@ -193,6 +195,18 @@ var table = prepared([]Axis{
 				return "weighted"
 			}
 			return ""
+		},
+	},
+	{
+		Name: "weights", Help: "parameters and first states: random, or those of a layer of --model, which sets them", Title: "weights", Default: "random",
+		Open: true, Forms: "random, MODEL:LAYER@HASH", Bare: true, Near: Any,
+		field: func(p *Point) any { return &p.Weights },
+		place: func(p *Point) string {
+			if p.Weights == "" {
+				return "random"
+			}
+			name, _, _ := strings.Cut(p.Weights, "@")
+			return name
 		},
 	},
 	{

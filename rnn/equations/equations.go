@@ -71,6 +71,9 @@ func Load(path string) (*cell.Cell, error) {
 	return register(path, base, string(text))
 }
 
+// Read registers the cell of a text, as Load does that of the file name.cell.
+func Read(name, text string) (*cell.Cell, error) { return register(name+Extension, name, text) }
+
 // Restore registers the cell of a record, by its name and the text of its file.
 func Restore(id, text string) (*cell.Cell, error) {
 	if c := cell.Lookup(id); c != nil && c.Text == text {

@@ -280,7 +280,9 @@ func Words() grid.Vocabulary {
 	for _, c := range cell.All() {
 		cells = append(cells, c.Name)
 	}
-	v := grid.Vocabulary{Words: grid.Words(cells), Read: map[string]func(string) (string, error){"lengths": grid.ReadLengths, "cell": readCell}}
+	v := grid.Vocabulary{Words: grid.Words(cells), Model: readModels, Read: map[string]func(string) (string, error){
+		"lengths": grid.ReadLengths, "cell": readCell, "weights": readWeights,
+	}}
 	for _, t := range impl.All() {
 		v.Impls = append(v.Impls, t.Name())
 	}

@@ -73,6 +73,8 @@ func Keys() []Key {
 		Key{Name: "skip-impl", Table: "axes", Doc: "techniques to skip", List: true},
 		Key{Name: "preset", Doc: "named points to start from", List: true},
 		Key{Name: "point", Doc: "exact point, such as H=1024,B=32,T=100", List: true},
+		Key{Name: "model", Doc: "model's file, whose recurrent layers are measured with their own weights: ONNX, safetensors or a PyTorch state_dict", List: true},
+		Key{Name: "layer", Doc: "layer of --model; default: all (see rnnbench list layers)", List: true},
 		Key{Name: "zip", Doc: "axes to vary in lock-step, such as hidden,batch", List: true},
 		Key{Name: "where", Doc: "condition that points must meet, such as hidden<=2048 or mem<=16GiB", List: true},
 		Key{Name: "device", Doc: "devices to measure on", Default: "cpu", List: true},
@@ -267,8 +269,8 @@ func FromEnv(environ []string) (Layer, []string, error) {
 //
 //   - an effort replaces the rounds and times of weaker layers;
 //   - a preset replaces the presets, points, zips and axes of weaker layers;
-//   - points replace the presets, points and zips of weaker layers, and the axes
-//     that every one of them sets.
+//   - points and models replace the presets, points, models and zips of weaker layers, and
+//     the axes that every one of them sets.
 func Resolve(layers ...Layer) (Config, error) {
 	c := Config{Devices: []string{"cpu"}, Measure: Default(), Dir: Dir}
 	c.Grid.Axes = map[string]string{}
@@ -308,7 +310,7 @@ func Resolve(layers ...Layer) (Config, error) {
 		}
 		m.MaxRounds = m.Rounds
 	}
-	if len(c.Grid.Presets) == 0 && len(c.Grid.Points) == 0 {
+	if c.Grid.Plain() {
 		for _, a := range axis.All() {
 			_, given := c.Grid.Axes[a.Name]
 			zipped := slices.ContainsFunc(c.Grid.Zips, func(z grid.Zip) bool { return slices.Contains(z.Axes, a.Name) })
@@ -328,22 +330,24 @@ func (l *Layer) applyGrid(g *grid.Request) {
 		}
 	}
 	if _, ok := l.values["preset"]; ok {
-		g.Points, g.Zips = nil, nil
+		g.Points, g.Models, g.Layers, g.Zips = nil, nil, nil, nil
 		clear(g.Axes)
 		list("preset", &g.Presets)
 	}
-	if points, ok := l.values["point"]; ok {
-		g.Zips = nil
+	points, pointed := l.values["point"]
+	models, modelled := l.values["model"]
+	if pointed || modelled {
+		g.Points, g.Models, g.Layers, g.Zips = slices.Clone(points), slices.Clone(models), nil, nil
 		if _, both := l.values["preset"]; !both {
 			g.Presets = nil
 		}
 		for name := range g.Axes {
-			if everyPointSets(points, name) {
+			if everyPointSets(points, name) && (!modelled || slices.Contains(grid.ModelAxes(), name)) {
 				delete(g.Axes, name)
 			}
 		}
-		list("point", &g.Points)
 	}
+	list("layer", &g.Layers)
 	for _, name := range axis.Names() {
 		if v, ok := l.values[name]; ok {
 			g.Axes[name] = v[0]

@@ -339,3 +339,27 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestModelPrecedence: a model replaces weaker points and the axes that its layers set; a stronger point
+// replaces the model.
+func TestModelPrecedence(t *testing.T) {
+	layer := func(settings ...string) (l Layer) {
+		for i := 0; i < len(settings); i += 2 {
+			if err := l.Set(settings[i], settings[i+1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return l
+	}
+	weak := layer("point", "H=8", "cell", "gru", "batch", "3")
+	c, err := Resolve(layer("model", "m.onnx", "layer", "a"), weak)
+	if err != nil || len(c.Grid.Points) != 0 || !slices.Equal(c.Grid.Models, []string{"m.onnx"}) || !slices.Equal(c.Grid.Layers, []string{"a"}) {
+		t.Errorf("%+v, %v", c.Grid, err)
+	}
+	if _, kept := c.Grid.Axes["cell"]; kept || c.Grid.Axes["batch"] != "3" {
+		t.Errorf("axes are %v", c.Grid.Axes)
+	}
+	if c, err = Resolve(layer("point", "H=8"), layer("model", "m.onnx", "layer", "a")); err != nil || len(c.Grid.Models)+len(c.Grid.Layers) != 0 {
+		t.Errorf("%+v, %v", c.Grid, err)
+	}
+}

@@ -24,6 +24,8 @@ type document struct {
 	Preset  any       `toml:"preset,omitempty" json:"preset,omitempty"`
 	Device  any       `toml:"device,omitempty" json:"device,omitempty"`
 	Point   any       `toml:"point,omitempty" json:"point,omitempty"`
+	Model   any       `toml:"model,omitempty" json:"model,omitempty"`
+	Layer   any       `toml:"layer,omitempty" json:"layer,omitempty"`
 	Where   any       `toml:"where,omitempty" json:"where,omitempty"`
 	Axes    table     `toml:"axes,omitempty" json:"axes,omitempty"`
 	Measure table     `toml:"measure,omitempty" json:"measure,omitempty"`
@@ -86,6 +88,8 @@ func Parse(data []byte, name string) (Layer, error) {
 	set("preset", "preset", d.Preset)
 	set("device", "device", d.Device)
 	set("point", "point", d.Point)
+	set("model", "model", d.Model)
+	set("layer", "layer", d.Layer)
 	set("where", "where", d.Where)
 	for _, t := range []struct {
 		name   string
@@ -378,6 +382,7 @@ func (c Config) document() document {
 		return values
 	}
 	d.Preset, d.Device, d.Point, d.Where = list(c.Grid.Presets), list(c.Devices), list(c.Grid.Points), list(c.Grid.Where)
+	d.Model, d.Layer = list(c.Grid.Models), list(c.Grid.Layers)
 	for name, text := range c.Grid.Axes {
 		d.Axes[name] = text
 	}

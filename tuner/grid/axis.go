@@ -1,7 +1,6 @@
 package grid
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +20,10 @@ type Vocabulary struct {
 	// Read turns a word of an axis whose values may be files into that of a point, by the name of the
 	// axis. It may read files. Without it words stay as they are.
 	Read map[string]func(word string) (string, error)
+
+	// Model returns what the layers of models' files set on the axes of ModelAxes: of all layers, or of
+	// those named. Nil: models are refused.
+	Model func(files, layers []string) ([]map[string]string, error)
 
 	// Derive returns the value of key for conditions: "flops", "mem" (bytes) or "intensity"
 	// (FLOP/byte). For flops, which depends on the point alone, the Spec is zero. Nil: such
@@ -101,7 +104,7 @@ func read(a axis.Axis, word string, v Vocabulary) (string, error) {
 	case !a.Open && !file:
 		return word, known(a.Name, word, v.of(a))
 	case word == "":
-		return "", errors.New("lengths are empty: write full, uniform:50% or a file's name")
+		return "", fmt.Errorf("it is empty: write %s", strings.Replace(a.Forms, "FILE", "a file's name", 1))
 	case v.Read[a.Name] == nil:
 		return word, nil
 	}

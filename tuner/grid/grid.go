@@ -27,16 +27,23 @@ var (
 //
 // Without presets and points the grid is the product of all axes. A preset adds its own points, where
 // an axis in Axes replaces the preset's. An exact point adds one point for each value of the axes
-// that it leaves out.
+// that it leaves out. So does a layer of a model.
 type Request struct {
 	Axes     map[string]string // values by the name of the axis
 	Zips     []Zip
 	Points   []string
 	Presets  []string
+	Models   []string   // files of models
+	Layers   []string   // names of layers to take from Models; none: all
 	Where    []string   // conditions, all of which must hold
 	Exclude  [][]string // rules: a point that meets all conditions of one is excluded
 	Impl     []string   // lists of specs; none: all techniques
 	SkipImpl []string
+}
+
+// Plain reports whether the grid is the product of the axes alone.
+func (r Request) Plain() bool {
+	return len(r.Presets) == 0 && len(r.Points) == 0 && len(r.Models) == 0
 }
 
 // A Grid is a parsed request.
@@ -60,7 +67,7 @@ type dimension struct {
 
 // New parses a request.
 func New(r Request, v Vocabulary) (*Grid, error) {
-	g := &Grid{words: v, plain: len(r.Presets) == 0 && len(r.Points) == 0}
+	g := &Grid{words: v, plain: r.Plain()}
 	for _, name := range slices.Sorted(maps.Keys(r.Axes)) {
 		if _, err := axisNamed(name); err != nil {
 			return nil, err
@@ -100,6 +107,9 @@ func New(r Request, v Vocabulary) (*Grid, error) {
 		}
 	}
 	if err := g.addPoints(r, zipped); err != nil {
+		return nil, err
+	}
+	if err := g.addModels(r, zipped); err != nil {
 		return nil, err
 	}
 	var err error

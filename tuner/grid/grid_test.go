@@ -476,3 +476,42 @@ func TestUnknownContaining(t *testing.T) {
 		}
 	}
 }
+
+// TestModels: each layer of a model adds the product of the axes that it leaves open, and an axis that
+// it sets cannot be given.
+func TestModels(t *testing.T) {
+	var asked []string
+	v := Vocabulary{Impls: []string{"naive"}, Model: func(files, layers []string) ([]map[string]string, error) {
+		asked = append(slices.Clone(files), layers...)
+		layer := func(cell, hidden, weights string) map[string]string {
+			return map[string]string{"cell": cell, "hidden": hidden, "input": "3", "layers": "1", "direction": "both", "projection": "none", "weights": weights}
+		}
+		return []map[string]string{layer("lstm", "8", "m:a@1"), layer("gru", "16", "m:b@2")}, nil
+	}}
+	g, err := New(Request{Models: []string{"m.onnx"}, Layers: []string{"a"}, Axes: map[string]string{"batch": "1,2"}}, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := g.Points()
+	if err != nil || len(points) != 4 || !slices.Equal(asked, []string{"m.onnx", "a"}) {
+		t.Fatalf("%v, %v; asked for %v", points, err, asked)
+	}
+	for i, want := range []string{"lstm forward H=8 B=1 T=50 L=1 both I=3 m:a", "lstm forward H=8 B=2 T=50 L=1 both I=3 m:a", "gru forward H=16 B=1 T=50 L=1 both I=3 m:b", "gru forward H=16 B=2 T=50 L=1 both I=3 m:b"} {
+		if got := points[i].String(); got != want {
+			t.Errorf("point %d is %s, want %s", i, got, want)
+		}
+	}
+	for want, r := range map[string]Request{
+		"--hidden has no effect, because every layer of --model sets hidden: remove one": {Models: []string{"m"}, Axes: map[string]string{"hidden": "8"}},
+		"--layer names a layer of a model: add --model FILE":                             {Layers: []string{"a"}},
+		"--model and --zip both set hidden: remove one":                                  {Models: []string{"m"}, Zips: []Zip{{Axes: []string{"hidden", "batch"}, Rows: [][]string{{"1", "2"}}}}},
+	} {
+		if _, err := New(r, v); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	v.Model = nil
+	if _, err := New(Request{Models: []string{"m"}}, v); err == nil {
+		t.Error("a grid without files read a model")
+	}
+}

@@ -87,6 +87,7 @@ func (e *Entry) Stale(tool string, libraries map[string]string) []string {
 
 // Put adds e, or replaces the entry that is the same.
 func (b *Book) Put(e Entry) {
+	e.Point = e.Point.Timed()
 	if o := b.on(&e); o != nil {
 		*o = e
 		return
@@ -136,6 +137,7 @@ func (b *Book) Lookup(device, cache string, p record.Point) []Match {
 
 // LookupFor is Lookup for an objective. Entries tuned for another objective do not count.
 func (b *Book) LookupFor(objective, device, cache string, p record.Point) []Match {
+	p = p.Timed()
 	var list []Match
 	for _, e := range b.Entries {
 		q := e.Point
