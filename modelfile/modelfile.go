@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rnnbench/internal/nearest"
@@ -115,18 +116,25 @@ func Read(path string) (*File, error) {
 var errNone = errors.New("the model has no recurrent layer")
 
 // Pick returns the layers of those names in files, or all layers that can be measured if there are no
-// names.
+// names. A layer has its name, its short name and, in its file, its number from 1.
 func Pick(files []*File, names []string) ([]Layer, error) {
 	var all []Layer
 	var known []string
+	numbers := []string{}
 	for _, f := range files {
-		for _, l := range f.Layers {
-			all, known = append(all, l), append(known, l.Name)
+		for i, l := range f.Layers {
+			all, known, numbers = append(all, l), append(known, l.Name), append(numbers, strconv.Itoa(i+1))
 		}
 	}
 	var picked []Layer
 	for _, name := range names {
 		i := slices.Index(known, name)
+		if i < 0 {
+			i = slices.IndexFunc(all, func(l Layer) bool { return l.Short() == plain(name) })
+		}
+		if i < 0 {
+			i = slices.Index(numbers, name)
+		}
 		if i < 0 {
 			return nil, nearest.Unknown("layer", name, known)
 		}

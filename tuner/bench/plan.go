@@ -83,7 +83,11 @@ func (b *Bench) OnePoint(r grid.Request, v grid.Vocabulary) ([]*tuner.Layout, er
 		return nil, err
 	}
 	if len(points) > 1 {
-		return nil, fmt.Errorf("the flags name %d points, such as %v and %v: name one, as in --point H=512,B=32,T=50", len(points), points[0], points[1])
+		advice := "as in --point H=512,B=32,T=50"
+		if len(r.Models) > 0 {
+			advice = "with --layer (see rnnbench list layers)"
+		}
+		return nil, fmt.Errorf("the flags name %d points, such as %v and %v: name one, %s", len(points), points[0], points[1], advice)
 	}
 	var list []*tuner.Layout
 	for _, s := range g.Specs() {
