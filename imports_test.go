@@ -73,7 +73,7 @@ var rooms = map[string][][]string{
 		{"experiments/session"},
 	},
 	"tuner": {
-		{"tuner/search", "tuner/grid", "tuner/wisdom"},
+		{"tuner/search", "tuner/grid", "tuner/wisdom", "tuner/advise"},
 		{"tuner/config"},
 		{"tuner"},
 		{"tuner/plan", "tuner/regret", "tuner/filter", "tuner/probe", "tuner/network", "tuner/explain", "tuner/auto"},

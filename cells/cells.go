@@ -4,6 +4,7 @@ package cells
 import (
 	"embed"
 	"fmt"
+	"strings"
 
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/equations"
@@ -11,6 +12,16 @@ import (
 
 //go:embed *.cell
 var files embed.FS
+
+// Names lists the cells.
+func Names() []string {
+	entries, _ := files.ReadDir(".") // it is embedded
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), equations.Extension))
+	}
+	return names
+}
 
 // Load registers the cell of the file of that name, without its ending, with package cell.
 func Load(name string) (*cell.Cell, error) {

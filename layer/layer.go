@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rnnbench/cells"
 	"rnnbench/internal/nearest"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -106,11 +107,14 @@ func cellOf(name string) (*cell.Cell, error) {
 	if c := cell.Lookup(name); c != nil {
 		return c, nil
 	}
+	if c, err := cells.Load(name); err == nil {
+		return c, nil
+	}
 	var names []string
 	for _, c := range cell.All() {
 		names = append(names, c.Name)
 	}
-	return nil, nearest.Unknown("cell", name, names)
+	return nil, nearest.Unknown("cell", name, append(names, cells.Names()...))
 }
 
 // enter begins a call.

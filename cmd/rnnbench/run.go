@@ -192,7 +192,7 @@ Exit codes:
 		&cobra.Group{ID: "manage", Title: "Manage:"},
 	)
 	root.AddCommand(
-		sweepCommand(p), tuneCommand(p), trainCommand(p), reproduceCommand(p), submitCommand(p), mergeCommand(p), verifyCommand(p),
+		adviseCommand(p), sweepCommand(p), tuneCommand(p), trainCommand(p), reproduceCommand(p), submitCommand(p), mergeCommand(p), verifyCommand(p),
 		compareCommand(p), showCommand(p), plotCommand(p), reportCommand(p),
 		explainCommand(p), graphCommand(p), modelCommand(p), exportCommand(p),
 		wisdomCommand(p), listCommand(p), doctorCommand(p), versionCommand(p), completionCommand(p), workerCommand(p),

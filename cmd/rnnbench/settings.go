@@ -150,6 +150,7 @@ func (s *settings) source(cmd *cobra.Command) {
 	addGroup(cmd, "Configuration (flags override RNNBENCH_… variables, which override the file)", func(f *pflag.FlagSet) {
 		f.StringVar(&s.file, "config", "", "read settings from a TOML `FILE`")
 	})
+	_ = cmd.MarkFlagFilename("model", "onnx", "safetensors", "pt", "pth", "bin") // the flag is there, or this does nothing
 	_ = cmd.MarkFlagFilename("config", "toml") // the flag is there
 }
 

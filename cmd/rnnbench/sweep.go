@@ -13,6 +13,7 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
+	"rnnbench/tuner/bench"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/job"
 	"rnnbench/tuner/plan"
@@ -23,7 +24,10 @@ type sweepFlags struct {
 	settings
 	noVerify, energy, print bool
 	format, baseline        string
-	sum                     *total // of the dry runs of several experiments; nil: of one
+	open                    func(b *bench.Bench, c *config.Config) error // once the device and rivals are open, before the plan; nil: nothing
+	show                    func(recs []record.Record) error             // prints the records; nil: as a table
+	usual                   config.Layer                                 // settings that are weaker than all others
+	sum                     *total                                       // of the dry runs of several experiments; nil: of one
 }
 
 func sweepCommand(p *program) *cobra.Command {
@@ -117,7 +121,7 @@ func (f *sweepFlags) runFlags(cmd *cobra.Command) {
 // sweep measures the grid that the flags name. A dry run prints what it would measure.
 func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) error {
 	f.applySwitches()
-	if err := f.resolve(p); err != nil {
+	if err := f.resolve(p, f.usual); err != nil {
 		return misused(cmd, err)
 	}
 	before, err := f.Prepare()
@@ -133,6 +137,11 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 		return misused(cmd, err)
 	}
 	defer j.Close()
+	if f.open != nil {
+		if err := f.open(j.Bench, &f.Config); err != nil {
+			return misused(cmd, err)
+		}
+	}
 	q, err := j.Bench.Plan(f.Config)
 	if err == nil {
 		q.Aside = f.Profile
@@ -173,7 +182,11 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 		p.Warn("some rates exceed the measured peak: another program probably disturbed the measurement of the peak; ignore these percentages")
 	}
 	if len(e.Records) > 0 {
-		if err := records(p, e.Records, f.format, f.baseline); err != nil {
+		show := f.show
+		if show == nil {
+			show = func(recs []record.Record) error { return records(p, recs, f.format, f.baseline) }
+		}
+		if err := show(e.Records); err != nil {
 			return err
 		}
 		e.Format = f.format
