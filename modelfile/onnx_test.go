@@ -175,6 +175,8 @@ func TestONNXStates(t *testing.T) {
 		{"ones of any size", stateModel(0, "one", "", zeros), "c0_l0[0 0] c0_l0_reverse[0 0] false", ""},
 		{"given", stateModel(0, "h", "c", onnxGraph{inputs: []valueInfo{{"h", onnxFloat, nil}, {"c", onnxFloat, nil}}}), "false", ""},
 		{"given and constant", stateModel(0, "one", "c", with(zeros, first("c", 1, 0))), "c0_l0[1 2] c0_l0_reverse[101 102] false", ""},
+		{"missing", stateModel(0, "h", "", onnxGraph{}), "", `its input initial_h is not known: the model does not say what "h" is`},
+		{"too short", stateModel(0, "h", "", onnxGraph{initializers: []proto{onnxTensor("h", onnxFloat, []int{2, 1, 2}, []float32{1})}}), "", "its input initial_h is not known: a tensor of the dimensions [2 1 2] has 4 bytes of values, not 16"},
 		{"sizes", stateModel(1, "h", "", onnxGraph{initializers: []proto{first("h", 3, 0)}}), "", "its input initial_h has the sizes [2 3 2], which do not fit the layer"},
 		{"batch", stateModel(0, "h", "c", onnxGraph{initializers: []proto{first("h", 3, 0), first("c", 2, 0)}}), "", "its input initial_c is for 2 sequences, and the layer for 3"},
 		{"input", stateModel(0, "h", "", onnxGraph{inputs: []valueInfo{{"X", onnxFloat, []int{-1, 4, 1}}}, initializers: []proto{first("h", 3, 0)}}), "", "its input initial_h is for 3 sequences, and the layer for 4"},

@@ -308,7 +308,10 @@ func (o *onnxLayer) constant(i int, name string, dims ...int) (*onnx.Tensor, err
 	if err != nil {
 		return nil, fmt.Errorf("its input %s is not known: %w", name, err)
 	}
-	if !slices.Equal(t.Dims, dims) || slices.Contains(dims, 0) {
+	switch {
+	case slices.Contains(dims, 0):
+		return nil, fmt.Errorf("its input %s has the sizes %v, which fit no layer", name, t.Dims)
+	case !slices.Equal(t.Dims, dims):
 		return nil, fmt.Errorf("its input %s has the sizes %v, not %v", name, t.Dims, dims)
 	}
 	return t, nil
@@ -377,8 +380,11 @@ func (o *onnxLayer) start(parameters []rnn.Tensor) error {
 		i := onnxFirst + k
 		zero = append(zero, !o.Has(i) || o.Zero(i))
 		if !zero[k] {
-			firsts[k], _ = o.Constant(i)
-			o.Zeros = o.Zeros && firsts[k] != nil
+			t, err := o.Constant(i)
+			if varies := onnx.Varies(""); err != nil && !errors.As(err, &varies) {
+				return fmt.Errorf("its input initial_%s is not known: %w", o.states[k], err)
+			}
+			firsts[k], o.Zeros = t, o.Zeros && t != nil
 		}
 	}
 	for k, s := range o.states {

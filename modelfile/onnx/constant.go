@@ -15,6 +15,11 @@ type constant struct {
 	busy   bool // being computed
 }
 
+// Varies is the error of a value that another run of the model may have otherwise, and says whence it is.
+type Varies string
+
+func (v Varies) Error() string { return string(v) }
+
 // Constant returns the value of input i, which must be the same at each run of the model. Equal
 // pointers are equal constants. The error says why there is none; it is about the input.
 func (n *Node) Constant(i int) (*Tensor, error) {
@@ -34,7 +39,9 @@ func (n *Node) constant(i, chain int) (*Tensor, error) {
 	if c == nil {
 		c = &constant{busy: true}
 		s.constants[name] = c
-		c.tensor, c.err = s.compute(v, chain)
+		if c.tensor, c.err = s.compute(v, chain); c.err != nil {
+			c.tensor = nil
+		}
 		c.busy = false
 	} else if c.busy {
 		return nil, errors.New("it is computed from itself")
@@ -50,10 +57,10 @@ func (s *scope) compute(v value, chain int) (*Tensor, error) {
 	case sparse:
 		return nil, errors.New("it is sparse")
 	case input:
-		return nil, errors.New("it is an input of the graph")
+		return nil, Varies("it is an input of the graph")
 	}
 	if chain > mostChain {
-		return nil, fmt.Errorf("it is computed by more than %d nodes, one after the other", mostChain)
+		return nil, Varies(fmt.Sprintf("it is computed by more than %d nodes, one after the other", mostChain))
 	}
 	n, err := s.model.parseNode(v.raw, s)
 	if err != nil {
@@ -61,7 +68,7 @@ func (s *scope) compute(v value, chain int) (*Tensor, error) {
 	}
 	compute := fold(n.Operator)
 	if compute == nil || n.Domain != "" || s.model.functions[identity{n.Domain, n.Operator, n.overload}] != nil {
-		return nil, fmt.Errorf("it is computed by the operator %s", short(n.Operator))
+		return nil, Varies("it is computed by the operator " + short(n.Operator))
 	}
 	return compute(folding{n, s.model, chain})
 }

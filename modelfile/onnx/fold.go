@@ -120,7 +120,7 @@ func (f folding) cast() (*Tensor, error) {
 		return nil, err
 	}
 	if kind := dtypes[uint64(to)]; !slices.Contains([]string{"FLOAT", "DOUBLE", "INT32", "INT64"}, kind.name) {
-		return nil, errors.New("it is computed by the operator Cast to a type that rounds")
+		return nil, Varies("it is computed by the operator Cast to a type that rounds")
 	}
 	t, err := f.operand(0)
 	if err == nil && (to == 6 || to == 7) {
@@ -419,7 +419,7 @@ func (f folding) dequantize() (*Tensor, error) {
 	}
 	n := len(scale.Values)
 	if block, err := f.Integer("block_size", 0); err != nil || block != 0 || len(scale.Dims) > 1 || zero != nil && len(zero.Values) != n {
-		return nil, errors.New("it is computed by the operator DequantizeLinear of blocks")
+		return nil, Varies("it is computed by the operator DequantizeLinear of blocks")
 	}
 	apart := 1 // values of one scale that follow each other
 	if n != 1 {

@@ -17,7 +17,7 @@ const (
 	mostMade    = 8   // values of constants, for each byte of the model's files
 	mostChain   = 256 // nodes that compute a constant one from the other
 	mostRank    = 8   // of tensors
-	smallVisits = 1 << 22
+	smallVisits = 1 << 20
 	smallMade   = 1 << 16
 )
 
@@ -116,7 +116,7 @@ func domain(name string) string {
 // visit counts n fields or values that are read, those of functions at each call.
 func (m *Model) visit(n int) error {
 	if m.visits -= n; m.visits < 0 {
-		return errors.New("the model takes far more time to read than its size: functions call each other too often")
+		return errors.New("the model takes far more work to read than its size allows, as where functions call each other over and over")
 	}
 	return nil
 }
