@@ -51,7 +51,7 @@ func readONNX(s source) ([]Layer, error) {
 			return fmt.Errorf("it has more than %d recurrent layers", mostONNXLayers)
 		}
 		r.layers = append(r.layers, l)
-		r.names = append(r.names, onnxName{short(n.Name), short(n.Path())})
+		r.names = append(r.names, onnxName{onnxText(n.Name), onnxText(n.Path())})
 		return nil
 	})
 	if err != nil {
@@ -61,8 +61,8 @@ func readONNX(s source) ([]Layer, error) {
 	return r.layers, nil
 }
 
-// short is the end of text from a file that is too long for a name.
-func short(name string) string {
+// onnxText is the end of text from a file that is too long for a name.
+func onnxText(name string) string {
 	const most = 500
 	if len(name) > most {
 		name = "…" + name[len(name)-most:]

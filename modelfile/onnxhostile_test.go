@@ -18,12 +18,12 @@ func rnnModel(w string, more onnxGraph, functions ...proto) []byte {
 	return onnxModel(17, more.write(), functions...)
 }
 
-// stored is rnnModel with W as one initializer.
-func stored(t proto) []byte { return rnnModel("w", onnxGraph{initializers: []proto{t}}) }
+// storedW is rnnModel with W as one initializer.
+func storedW(t proto) []byte { return rnnModel("w", onnxGraph{initializers: []proto{t}}) }
 
-// computed is rnnModel with W as nodes compute it, the last of which makes w. They read the constant
+// computedW is rnnModel with W as nodes compute it, the last of which makes w. They read the constant
 // two, 2×3, and constants of numbers.
-func computed(nodes ...proto) []byte {
+func computedW(nodes ...proto) []byte {
 	g := onnxGraph{nodes: nodes, initializers: []proto{onnxTensor("two", onnxFloat, []int{2, 3}, make([]float32, 6))}}
 	for v := range 10 {
 		g.initializers = append(g.initializers, onnxInts(fmt.Sprint(v), float32(v)))
@@ -32,7 +32,7 @@ func computed(nodes ...proto) []byte {
 	return rnnModel("w", g)
 }
 
-func node(op string, inputs string, attributes ...proto) proto {
+func foldNode(op string, inputs string, attributes ...proto) proto {
 	return onnxNode(op, "", strings.Fields(inputs), []string{"w"}, attributes...)
 }
 
@@ -54,38 +54,38 @@ func TestONNXWrong(t *testing.T) {
 	const w = "its input W is not known: "
 	whole := onnxTensor("w", onnxFloat, []int{1, 1, 1}, []float32{1})
 	for want, model := range map[string][]byte{
-		w + "a tensor has the dimension -1":                                                    stored(onnxTensor("w", onnxFloat, []int{1, -1, 1}, nil)),
-		w + "a tensor has the dimensions [65536 65536 1]: more than 2^31 values":               stored(onnxTensor("w", onnxFloat, []int{1 << 16, 1 << 16, 1}, nil)),
-		w + "a tensor of the dimensions [1 1 1] has 8 bytes of values, not 4":                  stored(onnxTensor("w", onnxFloat, []int{1, 1, 1}, []float32{1, 2})),
-		w + "a tensor of the dimensions [1 2 1] has fewer or more values than 2":               stored(onnxListed("w", onnxFloat, []int{1, 2, 1}, []float32{1})),
-		w + "a tensor of the dimensions [1 1 1] has fewer or more values than 1":               stored(onnxListed("w", onnxDouble, []int{1, 1, 1}, []float32{1, 2})),
-		w + "a tensor of the dimensions [30000 30000] has fewer or more values than 900000000": stored(onnxHeader("w", onnxFloat, []int{30000, 30000})),
-		w + "a tensor has more than 8 dimensions":                                              stored(onnxHeader("w", onnxFloat, make([]int, 1000))),
-		w + "a tensor has values of the type 8: only numbers of 8 to 64 bits are read":         stored(onnxHeader("w", 8, []int{1})),
-		"its input W has the sizes [1 1], which fit no layer":                                  stored(onnxTensor("w", onnxFloat, []int{1, 1}, []float32{1})),
-		"its input W has the sizes [2 1 1], not [1 1 1]":                                       stored(onnxTensor("w", onnxFloat, []int{2, 1, 1}, []float32{1, 2})),
-		"its input W has the sizes [1 1 0], which fit no layer":                                stored(onnxTensor("w", onnxFloat, []int{1, 1, 0}, nil)),
+		w + "a tensor has the dimension -1":                                                    storedW(onnxTensor("w", onnxFloat, []int{1, -1, 1}, nil)),
+		w + "a tensor has the dimensions [65536 65536 1]: more than 2^31 values":               storedW(onnxTensor("w", onnxFloat, []int{1 << 16, 1 << 16, 1}, nil)),
+		w + "a tensor of the dimensions [1 1 1] has 8 bytes of values, not 4":                  storedW(onnxTensor("w", onnxFloat, []int{1, 1, 1}, []float32{1, 2})),
+		w + "a tensor of the dimensions [1 2 1] has fewer or more values than 2":               storedW(onnxListed("w", onnxFloat, []int{1, 2, 1}, []float32{1})),
+		w + "a tensor of the dimensions [1 1 1] has fewer or more values than 1":               storedW(onnxListed("w", onnxDouble, []int{1, 1, 1}, []float32{1, 2})),
+		w + "a tensor of the dimensions [30000 30000] has fewer or more values than 900000000": storedW(onnxHeader("w", onnxFloat, []int{30000, 30000})),
+		w + "a tensor has more than 8 dimensions":                                              storedW(onnxHeader("w", onnxFloat, make([]int, 1000))),
+		w + "a tensor has values of the type 8: only numbers of 8 to 64 bits are read":         storedW(onnxHeader("w", 8, []int{1})),
+		"its input W has the sizes [1 1], which fit no layer":                                  storedW(onnxTensor("w", onnxFloat, []int{1, 1}, []float32{1})),
+		"its input W has the sizes [2 1 1], not [1 1 1]":                                       storedW(onnxTensor("w", onnxFloat, []int{2, 1, 1}, []float32{1, 2})),
+		"its input W has the sizes [1 1 0], which fit no layer":                                storedW(onnxTensor("w", onnxFloat, []int{1, 1, 0}, nil)),
 		w + `the model does not say what "gone" is`:                                            rnnModel("gone", onnxGraph{}),
 		w + "it is missing":                                                               rnnModel("", onnxGraph{}),
 		w + "it is sparse":                                                                onnxModel(17, append(onnxGraph{nodes: []proto{onnxNode("RNN", "", []string{"X", "w", "w"}, nil)}}.write(), proto(nil).bytes(15, proto(nil).bytes(1, whole))...)),
-		w + "it is computed from itself":                                                  computed(onnxNode("Identity", "", []string{"w"}, []string{"v"}), node("Identity", "v")),
+		w + "it is computed from itself":                                                  computedW(onnxNode("Identity", "", []string{"w"}, []string{"v"}), foldNode("Identity", "v")),
 		w + "it is computed by the operator Local":                                        rnnModel("w", onnxGraph{nodes: []proto{onnxNode("Local", "", nil, []string{"w"}).text(7, "local")}}, localFunction("Local")),
-		w + "it is computed by the operator Cast to a type that rounds":                   computed(node("Cast", "two", attrInt("to", onnxHalf))),
-		w + "sizes in the model are no numbers that can be used":                          computed(node("Reshape", "two half")),
-		w + "the axes of a node Transpose are no permutation":                             computed(node("Transpose", "two", attrInts("perm", 1, 1))),
-		w + "a node Transpose permutes 3 axes of a tensor of 2":                           computed(node("Transpose", "two", attrInts("perm", 0, 1, 2))),
-		w + "a node Slice has starts, ends, axes and steps of different lengths":          computed(node("Slice", "two 0 many")),
-		w + "a node Slice has the step 0, or names an axis twice":                         computed(node("Slice", "two 0 1 1 0")),
-		w + "a node names axis 7 of a tensor of 2 dimensions":                             computed(node("Slice", "two 0 1 7")),
-		w + "a node Concat joins tensors of different sizes":                              computed(onnxNode("Transpose", "", []string{"two"}, []string{"v"}), node("Concat", "two v", attrInt("axis", 0))),
-		w + "a node Concat joins tensors of different ranks":                              computed(node("Concat", "two half", attrInt("axis", 0))),
-		w + "a node Concat joins nothing":                                                 computed(node("Concat", "")),
-		w + "a node Squeeze takes away an axis of more than one element":                  computed(node("Squeeze", "two 1")),
-		w + "the axes of a node Unsqueeze are no axes of its result":                      computed(node("Unsqueeze", "two 9")),
-		w + "a node Reshape changes the number of values":                                 computed(node("Reshape", "two many")),
-		w + "it is computed by the operator DequantizeLinear of blocks":                   computed(node("DequantizeLinear", "two half", attrInt("block_size", 2))),
-		w + "a node DequantizeLinear has more or fewer scales than its axis has elements": computed(node("DequantizeLinear", "two many")),
-		w + "a node Constant has no value":                                                computed(node("Constant", "")),
+		w + "it is computed by the operator Cast to a type that rounds":                   computedW(foldNode("Cast", "two", attrInt("to", onnxHalf))),
+		w + "sizes in the model are no numbers that can be used":                          computedW(foldNode("Reshape", "two half")),
+		w + "the axes of a node Transpose are no permutation":                             computedW(foldNode("Transpose", "two", attrInts("perm", 1, 1))),
+		w + "a node Transpose permutes 3 axes of a tensor of 2":                           computedW(foldNode("Transpose", "two", attrInts("perm", 0, 1, 2))),
+		w + "a node Slice has starts, ends, axes and steps of different lengths":          computedW(foldNode("Slice", "two 0 many")),
+		w + "a node Slice has the step 0, or names an axis twice":                         computedW(foldNode("Slice", "two 0 1 1 0")),
+		w + "a node names axis 7 of a tensor of 2 dimensions":                             computedW(foldNode("Slice", "two 0 1 7")),
+		w + "a node Concat joins tensors of different sizes":                              computedW(onnxNode("Transpose", "", []string{"two"}, []string{"v"}), foldNode("Concat", "two v", attrInt("axis", 0))),
+		w + "a node Concat joins tensors of different ranks":                              computedW(foldNode("Concat", "two half", attrInt("axis", 0))),
+		w + "a node Concat joins nothing":                                                 computedW(foldNode("Concat", "")),
+		w + "a node Squeeze takes away an axis of more than one element":                  computedW(foldNode("Squeeze", "two 1")),
+		w + "the axes of a node Unsqueeze are no axes of its result":                      computedW(foldNode("Unsqueeze", "two 9")),
+		w + "a node Reshape changes the number of values":                                 computedW(foldNode("Reshape", "two many")),
+		w + "it is computed by the operator DequantizeLinear of blocks":                   computedW(foldNode("DequantizeLinear", "two half", attrInt("block_size", 2))),
+		w + "a node DequantizeLinear has more or fewer scales than its axis has elements": computedW(foldNode("DequantizeLinear", "two many")),
+		w + "a node Constant has no value":                                                computedW(foldNode("Constant", "")),
 		"its hidden_size is -1":                                                           onnxModel(17, onnxGraph{nodes: []proto{onnxNode("GRU", "", nil, nil, attrInt("hidden_size", -1))}}.write()),
 		"its hidden_size is 1099511627776":                                                onnxModel(17, onnxGraph{nodes: []proto{onnxNode("GRU", "", nil, nil, attrInt("hidden_size", 1<<40))}}.write()),
 		"it is no ONNX model, or it was cut short: it has no graph":                       proto(nil).int(1, 8),
@@ -191,7 +191,7 @@ func FuzzONNX(f *testing.F) {
 		}
 		f.Add(model)
 	}
-	f.Add(computed(node("Slice", "two 0 2 1 -1")))
+	f.Add(computedW(foldNode("Slice", "two 0 2 1 -1")))
 	f.Fuzz(holdONNX)
 }
 

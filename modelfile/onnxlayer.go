@@ -218,7 +218,7 @@ func (o *onnxLayer) activations() ([]string, error) {
 	}
 	spelled := make([]string, o.ways*n)
 	for i := range spelled {
-		spelled[i] = short(a.Strings[i])
+		spelled[i] = onnxText(a.Strings[i])
 		for _, name := range []string{"Sigmoid", "Tanh", "Relu"} {
 			if strings.EqualFold(spelled[i], name) {
 				spelled[i] = name

@@ -121,8 +121,10 @@ func compareONNX(t *testing.T, l Layer, a onnxAnswer) {
 		t.Fatalf("the input has %d values, not %d", len(d.Get("x")), len(a.In["X"]))
 	}
 	for i := range p.Reads() { // what a user gives
-		if h := a.In["initial_h"]; h != nil {
-			copy(d.Get(p.Named("h0", i)), h[i*p.Batch*p.Hidden:])
+		for _, s := range p.Cell.States {
+			if first := a.In["initial_"+s]; first != nil {
+				copy(d.Get(p.Named(s+"0", i)), first[i*p.Batch*p.Hidden:])
+			}
 		}
 	}
 	own := map[string]rnn.Tensor{}
@@ -154,15 +156,15 @@ func compareONNX(t *testing.T, l Layer, a onnxAnswer) {
 	for i := range ways {
 		h := have[p.Named("h", i)]
 		for s := range p.Steps {
-			compared += near(t, "Y", h[s*row:(s+1)*row], pick(a.Out, "Y", "Out")[(s*ways+i)*row:])
+			compared += nearAnswer(t, "Y", h[s*row:(s+1)*row], answerOf(a.Out, "Y", "Out")[(s*ways+i)*row:])
 		}
 		last := p.Steps - 1
 		if p.Backwards(i) {
 			last = 0
 		}
-		compared += near(t, "Y_h", h[last*row:(last+1)*row], pick(a.Out, "Y_h", "Out_h")[i*row:])
+		compared += nearAnswer(t, "Y_h", h[last*row:(last+1)*row], answerOf(a.Out, "Y_h", "Out_h")[i*row:])
 		if c := have[p.Named("c", i)]; c != nil {
-			compared += near(t, "Y_c", c[last*row:(last+1)*row], a.Out["Y_c"][i*row:])
+			compared += nearAnswer(t, "Y_c", c[last*row:(last+1)*row], a.Out["Y_c"][i*row:])
 		}
 	}
 	all := 0
@@ -174,7 +176,7 @@ func compareONNX(t *testing.T, l Layer, a onnxAnswer) {
 	}
 }
 
-func pick(of map[string][]float32, names ...string) []float32 {
+func answerOf(of map[string][]float32, names ...string) []float32 {
 	for _, name := range names {
 		if of[name] != nil {
 			return of[name]
@@ -183,8 +185,8 @@ func pick(of map[string][]float32, names ...string) []float32 {
 	return nil
 }
 
-// near compares values with the first of want, and returns how many they were.
-func near(t *testing.T, what string, have []float64, want []float32) int {
+// nearAnswer compares values with the first of want, and returns how many they were.
+func nearAnswer(t *testing.T, what string, have []float64, want []float32) int {
 	t.Helper()
 	for i, v := range have {
 		if !(math.Abs(v-float64(want[i])) <= 1e-5*max(1, math.Abs(v))) {
