@@ -3,6 +3,7 @@ package modelfile
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -44,7 +45,7 @@ func TestONNXRuntime(t *testing.T) {
 		t.Log("RNNBENCH_ONNXRUNTIME is not set: only the stored models were checked")
 		return
 	}
-	for seed := range uint64(4) {
+	for seed := range uint64(8) {
 		dir := t.TempDir()
 		writeONNX(t, dir, rand.New(rand.NewPCG(seed, 2)), func(rng *rand.Rand) onnxSizes {
 			return onnxSizes{1 + rng.IntN(9), 1 + rng.IntN(5), 1 + rng.IntN(40), 1 + rng.IntN(40)}
@@ -58,6 +59,11 @@ func writeONNX(t *testing.T, dir string, rng *rand.Rand, sizes func(*rand.Rand) 
 	t.Helper()
 	for _, s := range onnxSpecs {
 		if err := os.WriteFile(filepath.Join(dir, s.name+".onnx"), s.build(rng, sizes(rng)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range foldModels {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("fold-%d.onnx", i)), foldModel(rng), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,9 +95,10 @@ func checkONNX(t *testing.T, dir string) {
 	if err := json.Unmarshal(text, &answers); err != nil {
 		t.Fatal(err)
 	}
-	if len(answers) != len(onnxSpecs) {
-		t.Errorf("%s has answers to %d models, not %d", dir, len(answers), len(onnxSpecs))
+	if n := len(onnxSpecs) + foldModels; len(answers) != n {
+		t.Errorf("%s has answers to %d models, not %d", dir, len(answers), n)
 	}
+	checkFolds(t, dir, answers)
 	for _, s := range onnxSpecs {
 		t.Run(s.name, func(t *testing.T) {
 			f, err := Read(filepath.Join(dir, s.name+".onnx"))

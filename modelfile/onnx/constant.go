@@ -70,7 +70,7 @@ func (s *scope) compute(v value, chain int) (*Tensor, error) {
 	if compute == nil || n.Domain != "" || s.model.functions[identity{n.Domain, n.Operator, n.overload}] != nil {
 		return nil, Varies("it is computed by the operator " + short(n.Operator))
 	}
-	return compute(folding{n, s.model, chain})
+	return compute(folding{n, chain})
 }
 
 // Shape returns the sizes of input i as far as the file gives them: -1 is one that it does not. nil:

@@ -10,7 +10,6 @@ import (
 // A folding computes what a node makes from constants.
 type folding struct {
 	*Node
-	model *Model
 	chain int // nodes that need the result
 }
 
@@ -90,7 +89,7 @@ func (f folding) constantNode() (*Tensor, error) {
 			if a.tensor == nil {
 				return nil, errors.New("a node Constant has no value")
 			}
-			return f.model.decode(a.tensor)
+			return f.scope.model.decode(a.tensor)
 		case "value_float":
 			t.Values = []float32{a.Float}
 		case "value_int":
@@ -103,7 +102,7 @@ func (f folding) constantNode() (*Tensor, error) {
 				t.Values = append(t.Values, float32(v))
 			}
 		}
-		return t, f.model.Spend(len(t.Values))
+		return t, f.scope.model.Spend(len(t.Values))
 	}
 	if a, err := f.Attribute("sparse_value"); a != nil || err != nil {
 		return nil, errors.New("it is sparse")
@@ -135,7 +134,7 @@ func (f folding) strided(t *Tensor, dims []int, from int, apart []int) (*Tensor,
 	for _, d := range dims {
 		n *= d
 	}
-	if err := f.model.Spend(n); err != nil {
+	if err := f.scope.model.Spend(n); err != nil {
 		return nil, err
 	}
 	out := &Tensor{dims, make([]float32, n)}
@@ -282,7 +281,7 @@ func (f folding) concat() (*Tensor, error) {
 	if len(parts) == 0 {
 		return nil, errors.New("a node Concat joins nothing")
 	}
-	if err := f.model.Spend(n); err != nil {
+	if err := f.scope.model.Spend(n); err != nil {
 		return nil, err
 	}
 	out.Values = make([]float32, 0, n)
@@ -436,7 +435,7 @@ func (f folding) dequantize() (*Tensor, error) {
 		}
 		apart = x.strides()[k]
 	}
-	if err := f.model.Spend(len(x.Values)); err != nil {
+	if err := f.scope.model.Spend(len(x.Values)); err != nil {
 		return nil, err
 	}
 	out := &Tensor{x.Dims, make([]float32, len(x.Values))}
