@@ -16,6 +16,7 @@ require (
 	golang.org/x/text v0.42.0
 	gonum.org/v1/gonum v0.17.0
 	gonum.org/v1/plot v0.17.0
+	google.golang.org/protobuf v1.36.12
 	gorgonia.org/cu v0.9.6
 	k8s.io/api v0.37.2
 	sigs.k8s.io/yaml v1.6.0

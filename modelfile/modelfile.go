@@ -70,7 +70,9 @@ type format struct {
 }
 
 // formats are tried in order.
-var formats = []format{}
+var formats = []format{
+	{"ONNX", isONNX, readONNX},
+}
 
 // Formats lists the formats by name.
 func Formats() []string {
