@@ -315,12 +315,12 @@ func told(class pickle.Global, state *pickle.Object) (operator, activation strin
 
 // module takes the tensors of a module's parameters, and visits the modules in it.
 func (s *search) module(parameters, modules *pickle.Object, at place) {
-	for _, p := range parameters.Pairs {
+	for _, p := range entries(parameters) {
 		if name, ok := p.Key.(string); ok {
 			s.take(p.Value, name, at)
 		}
 	}
-	for _, p := range modules.Pairs {
+	for _, p := range entries(modules) {
 		name, ok := p.Key.(string)
 		if o, is := p.Value.(*pickle.Object); ok && is && o.State != nil {
 			in := at
@@ -330,9 +330,24 @@ func (s *search) module(parameters, modules *pickle.Object, at place) {
 	}
 }
 
+// entries returns those of a dict. Python 2 makes an OrderedDict of a list of them.
+func entries(o *pickle.Object) []pickle.Pair {
+	if !o.Is("collections", "OrderedDict") || len(o.Args) != 1 {
+		return o.Pairs
+	}
+	var pairs []pickle.Pair
+	list, _ := o.Args[0].(*pickle.Object)
+	for i := 0; list != nil && i < len(list.Items); i++ {
+		if p, ok := list.Items[i].(*pickle.Object); ok && len(p.Items) == 2 {
+			pairs = append(pairs, pickle.Pair{Key: p.Items[0], Value: p.Items[1]})
+		}
+	}
+	return append(pairs, o.Pairs...)
+}
+
 // dict takes the tensors of a dict, and visits its other values.
 func (s *search) dict(o *pickle.Object, at place) {
-	for _, p := range o.Pairs {
+	for _, p := range entries(o) {
 		key, ok := p.Key.(string)
 		if n, is := p.Key.(int64); is {
 			key, ok = fmt.Sprint(n), true

@@ -84,7 +84,9 @@ func text(s string) string {
 	return "X" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(s)))) + s
 }
 
-func whole(n int) string { return "\x8a\x08" + string(binary.LittleEndian.AppendUint64(nil, uint64(n))) }
+func whole(n int) string {
+	return "\x8a\x08" + string(binary.LittleEndian.AppendUint64(nil, uint64(n)))
+}
 
 func tuple(values ...string) string {
 	s := "("
@@ -161,7 +163,7 @@ func (w *torchWriter) dict(tensors []saved) string {
 }
 
 // file writes a file that holds the value of a pickle.
-func (w *torchWriter) file(t *testing.T, value string) []byte {
+func (w *torchWriter) file(t testing.TB, value string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if w.legacy {
@@ -186,7 +188,7 @@ func (w *torchWriter) file(t *testing.T, value string) []byte {
 }
 
 // zipped writes a zip archive of names and contents.
-func zipped(t *testing.T, method uint16, files ...string) []byte {
+func zipped(t testing.TB, method uint16, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
