@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
+
+	"rnnbench/internal/safe"
 )
 
 // A number is a format of a tensor's values in a file, little-endian.
@@ -72,4 +75,12 @@ func count(shape []int) (int, error) {
 		n *= size
 	}
 	return n, nil
+}
+
+// short is a text from a file, for a message: on one line, and cut if it is long.
+func short(text string) string {
+	if len(text) > 100 {
+		text = text[:100] + "…"
+	}
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(safe.Text(text))
 }

@@ -136,7 +136,7 @@ func TestWrongTorch(t *testing.T) {
 		"}" + text("a") + system + "s": "the model has no recurrent layer",
 		"}" + text("weight_ih_l0") + system + "s":           "the model has no recurrent layer",
 		"cmine\nModel\n)\x81}b":                             "it holds an object of mine.Model, in which there are no parameters of recurrent layers, and nothing of a file is run: save model.state_dict()",
-		"c" + strings.Repeat("m", 900) + "\nModel\n)\x81}b": "it holds an object of " + strings.Repeat("m", 80) + "…, in which there are no parameters of recurrent layers, and nothing of a file is run: save model.state_dict()",
+		"c" + strings.Repeat("m", 900) + "\nModel\n)\x81}b": "it holds an object of " + strings.Repeat("m", 100) + "…, in which there are no parameters of recurrent layers, and nothing of a file is run: save model.state_dict()",
 		"K\x01":  "it holds no state_dict: save model.state_dict()",
 		"}I1\n":  "pickle: opcode 0x49 at byte 3 is not one that PyTorch writes",
 		tensor(): written,
@@ -248,8 +248,8 @@ func fuzzFiles(f *testing.F, name string, seeds ...[]byte) {
 	for _, seed := range seeds {
 		f.Add(seed)
 	}
+	path := filepath.Join(f.TempDir(), name)
 	f.Fuzz(func(t *testing.T, content []byte) {
-		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}

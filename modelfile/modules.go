@@ -100,7 +100,7 @@ func modulesOf(tensors []stored) ([]*module, error) {
 			m.ways = 2
 		}
 		if _, ok := m.of[p]; ok {
-			return nil, fmt.Errorf("two tensors are called %s", t.name)
+			return nil, fmt.Errorf("two tensors are called %s", short(t.name))
 		}
 		m.of[p] = t
 	}
@@ -299,7 +299,7 @@ func (m *module) stack(from, to int, s sizes) (Layer, error) {
 				t.Rows, t.Cols = from.shape[0], from.shape[1]
 			}
 			if t.Values, err = from.read(); err != nil {
-				return Layer{}, fmt.Errorf("tensor %s: %w", from.name, err)
+				return Layer{}, fmt.Errorf("tensor %s: %w", short(from.name), err)
 			}
 			l.Tensors = append(l.Tensors, t)
 		}
@@ -320,9 +320,9 @@ func (m *module) cellOf(s sizes) (c *cell.Cell, notes []string) {
 	}
 	switch n := len(m.beside); {
 	case n == 1:
-		notes = append(notes, fmt.Sprintf("left out: %s, which PyTorch's module does not have", m.beside[0]))
+		notes = append(notes, fmt.Sprintf("left out: %s, which PyTorch's module does not have", short(m.beside[0])))
 	case n > 1:
-		notes = append(notes, fmt.Sprintf("left out: %s and %d more tensors, which PyTorch's module does not have", m.beside[0], n-1))
+		notes = append(notes, fmt.Sprintf("left out: %s and %d more tensors, which PyTorch's module does not have", short(m.beside[0]), n-1))
 	}
 	return c, notes
 }

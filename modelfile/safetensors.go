@@ -76,11 +76,11 @@ func safeTensors(s source, header []byte) ([]stored, error) {
 	for _, e := range entries {
 		n, err := e.check(s.size - data)
 		if err != nil {
-			return nil, fmt.Errorf("tensor %s: %w", e.name, err)
+			return nil, fmt.Errorf("tensor %s: %w", short(e.name), err)
 		}
 		kind, ok := safeNumbers[e.Type]
 		if !ok {
-			kind = number{name: e.Type}
+			kind = number{name: short(e.Type)}
 		}
 		tensors = append(tensors, stored{name: e.name, shape: e.Shape, kind: kind, read: func() ([]float32, error) {
 			return kind.floats(s, data+e.Offsets[0], n)
@@ -91,7 +91,7 @@ func safeTensors(s source, header []byte) ([]stored, error) {
 	})
 	for i, e := range entries[min(1, len(entries)):] {
 		if before := entries[i]; e.Offsets[0] < before.Offsets[1] {
-			return nil, fmt.Errorf("tensors %s and %s overlap", before.name, e.name)
+			return nil, fmt.Errorf("tensors %s and %s overlap", short(before.name), short(e.name))
 		}
 	}
 	return tensors, nil
@@ -115,7 +115,7 @@ func readHeader(header []byte) ([]entry, error) {
 		case len(e.name) > mostName:
 			return nil, fmt.Errorf("the name of a tensor has %d letters: %d at most are read", len(e.name), mostName)
 		case names[e.name]:
-			return nil, fmt.Errorf("two tensors are called %s", e.name)
+			return nil, fmt.Errorf("two tensors are called %s", short(e.name))
 		case e.name == "__metadata__":
 			err = d.Decode(new(map[string]string))
 		default:
@@ -123,7 +123,7 @@ func readHeader(header []byte) ([]entry, error) {
 			entries = append(entries, e)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("its header is wrong at %s", e.name)
+			return nil, fmt.Errorf("its header is wrong at %s", short(e.name))
 		}
 		names[e.name] = true
 	}
@@ -150,7 +150,7 @@ func (e entry) check(size int64) (int, error) {
 		return 0, fmt.Errorf("its bytes %d to %d are not in the file, which has %d after the header", from, to, size)
 	}
 	if bits, ok := safeBits[e.Type]; ok && int64(n)*int64(bits) != 8*(to-from) {
-		return 0, fmt.Errorf("its shape %v is of %d values of type %s, but it has %d bytes", e.Shape, n, e.Type, to-from)
+		return 0, fmt.Errorf("its shape %v is of %d values of type %s, but it has %d bytes", e.Shape, n, short(e.Type), to-from)
 	}
 	return n, nil
 }

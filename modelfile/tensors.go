@@ -217,7 +217,7 @@ func (f *torchFile) tensors(value any) ([]stored, error) {
 		if parameter.MatchString(name) {
 			at, err := f.tensor(t.tensor)
 			if err != nil {
-				return nil, fmt.Errorf("tensor %s: %w", name, err)
+				return nil, fmt.Errorf("tensor %s: %w", short(name), err)
 			}
 			t.shape, t.kind, t.read = at.shape, at.kind, at.read
 		}

@@ -83,7 +83,7 @@ func (f *torchFile) readZip() (any, error) {
 		}
 		from, err := e.DataOffset()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", short(e.Name), err)
+			return nil, fmt.Errorf("it is damaged: %s is not where the archive says: %w", short(e.Name), err)
 		}
 		part := storage{from, int64(min(e.UncompressedSize64, most))}
 		switch {
@@ -159,12 +159,4 @@ func (f *torchFile) readLegacy() (any, error) {
 		at += 8 + int64(n)*int64(bytes[key])
 	}
 	return parts[3].Value, nil
-}
-
-// short cuts a long text from a file, for a message.
-func short(text string) string {
-	if len(text) > 80 {
-		return text[:80] + "…"
-	}
-	return text
 }
