@@ -25,6 +25,9 @@ type Layer struct {
 	// Declined is why the layer cannot be measured; "": it can. The fields below are then what is known.
 	Declined string
 
+	// Note is what the user should know of a layer that can be measured; "": nothing.
+	Note string
+
 	// Point has the layer's cell, input, hidden, layers, direction and projection. Nothing else is set.
 	Point axis.Point
 
@@ -72,6 +75,8 @@ type format struct {
 // formats are tried in order.
 var formats = []format{
 	{"ONNX", isONNX, readONNX},
+	{"safetensors", isSafetensors, readSafetensors},
+	{"PyTorch", isTorch, readTorch},
 }
 
 // Formats lists the formats by name.

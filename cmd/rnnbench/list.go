@@ -17,6 +17,7 @@ import (
 	"rnnbench/device/cuda"
 	"rnnbench/impl"
 	"rnnbench/internal/exit"
+	"rnnbench/modelfile"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/rnn/axis"
@@ -36,7 +37,8 @@ type catalogue struct {
 
 // A lister is the program with the flags of the command list.
 type lister struct {
-	cell string // of --cell
+	cell  string // of --cell
+	model string // of --model
 	*program
 	rivals []string // files of --rival
 }
@@ -51,6 +53,7 @@ func catalogues() []catalogue {
 		{"metrics", "values of a record, for plot --y and show --metric", metricTable},
 		{"knobs", "settings of techniques and devices, for --impl NAME:KNOB=VALUE", knobTable},
 		{"rivals", "other programs as techniques, for --rival, and what they lack to run here", rivalTable},
+		{"layers", "recurrent layers of a model's file, for --model", layerTable},
 	}
 }
 
@@ -68,6 +71,7 @@ func listCommand(p *program) *cobra.Command {
   rnnbench list knobs
   rnnbench list cells --cell cells/mgu.cell
   rnnbench list rivals --rival mine.toml
+  rnnbench list layers --model model.pt
   rnnbench list techniques -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && !slices.Contains(names, args[0]) {
@@ -96,7 +100,11 @@ func listCommand(p *program) *cobra.Command {
 	addGroup(cmd, "Cells", func(f *pflag.FlagSet) {
 		f.StringVar(&l.cell, "cell", "", "show what is derived from this cell, or from this `FILE` of equations")
 	})
-	_ = cmd.MarkFlagFilename("rival", "toml") // the flag is there
+	addGroup(cmd, "Models", func(f *pflag.FlagSet) {
+		f.StringVar(&l.model, "model", "", "show the recurrent layers of this `FILE`: "+strings.Join(modelfile.Formats(), ", "))
+	})
+	_ = cmd.MarkFlagFilename("rival", "toml") // the flags are there
+	_ = cmd.MarkFlagFilename("model", modelEndings...)
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
 		f.VarP(choice{&format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
 	})
@@ -106,6 +114,9 @@ func listCommand(p *program) *cobra.Command {
 		}
 		if l.rivals != nil && !slices.Equal(args, []string{"rivals"}) {
 			return exit.Misuse(errors.New("--rival works only with list rivals"), "rnnbench list rivals --rival "+l.rivals[0])
+		}
+		if l.model != "" && !slices.Equal(args, []string{"layers"}) {
+			return exit.Misuse(errors.New("--model works only with list layers"), "rnnbench list layers --model "+l.model)
 		}
 		t := words("list", "of")
 		for _, c := range catalogues() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -10,6 +11,10 @@ import (
 )
 
 func TestManage(t *testing.T) {
+	model, err := filepath.Abs("../../modelfile/testdata/checkpoint.pt")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
 	valid := func(line string) {
 		t.Helper()
@@ -20,14 +25,18 @@ func TestManage(t *testing.T) {
 		}
 	}
 	for _, c := range catalogues() {
-		o := rnnbench(t, "list "+c.name)
+		name := c.name
+		if name == "layers" {
+			name += " --model " + model
+		}
+		o := rnnbench(t, "list "+name)
 		o.want(t, exit.Done, []string{strings.TrimSuffix(strings.Replace(c.name, "axes", "axis", 1), "s")}, nil)
 		for line := range strings.Lines(o.out) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > pageWidth {
 				t.Errorf("list %s has a line of %d columns: %s", c.name, n, line)
 			}
 		}
-		valid("list -o json " + c.name)
+		valid("list -o json " + name)
 	}
 	for _, line := range []string{"list -o json", "version -o json", "doctor -o json --no-hostname", "explain -H 4 -B 1 -T 2 -o json", "reproduce -o json"} {
 		valid(line)
@@ -51,6 +60,8 @@ func TestManage(t *testing.T) {
 		{"__complete compare x --fail-on slower,b", "slower,broken"},
 		{"__complete report --baseline n", "naive\t"},
 		{"__complete list p", "presets\t"},
+		{"__complete list l", "layers\t"},
+		{"__complete list layers --model m", "onnx\nsafetensors\npt\npth\nbin\n"},
 		{"__complete sweep --impl cudnnstyle:", "cudnnstyle:fused=\t"},
 		{"__complete sweep --impl naive,x=cudnnstyle:overlap=0:f", "naive,x=cudnnstyle:overlap=0:fused=\t"},
 		{"__complete sweep --impl persistent:bands=", "persistent:bands=0\t"},
