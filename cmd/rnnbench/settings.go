@@ -112,6 +112,7 @@ func (s *settings) points(cmd *cobra.Command) {
 		s.add(f, "zip", "AXES", "")
 		s.add(f, "where", "CONDITION", "")
 	})
+	_ = cmd.MarkFlagFilename("model", modelEndings...) // the flag is there
 }
 
 // measure adds the named flags of how to measure.
@@ -150,7 +151,6 @@ func (s *settings) source(cmd *cobra.Command) {
 	addGroup(cmd, "Configuration (flags override RNNBENCH_… variables, which override the file)", func(f *pflag.FlagSet) {
 		f.StringVar(&s.file, "config", "", "read settings from a TOML `FILE`")
 	})
-	_ = cmd.MarkFlagFilename("model", "onnx", "safetensors", "pt", "pth", "bin") // the flag is there, or this does nothing
 	_ = cmd.MarkFlagFilename("config", "toml") // the flag is there
 }
 

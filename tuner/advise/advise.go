@@ -3,6 +3,7 @@
 package advise
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,7 +77,13 @@ func of(race []*record.Record, outside func(name string) bool, m Model) Advice {
 	}
 	a.Best, a.Today = timed(best), timed(today)
 	if best == nil {
-		a.Doubts = append(a.Doubts, "no technique has a time: "+quantity.Reasons(race))
+		for _, r := range race {
+			why := quantity.Reason(r)
+			if r.Reason != nil {
+				why = quantity.OneLine(*r.Reason)
+			}
+			a.Doubts = append(a.Doubts, fmt.Sprintf("%s has no time: %s", quantity.Label(r), why))
+		}
 		return a
 	}
 	a.Memory = best.Work.Memory
@@ -110,6 +117,9 @@ func timed(r *record.Record) *Timed {
 		return nil
 	}
 	t := &Timed{Label: quantity.Label(r), Setting: setting(r), Seconds: r.Seconds()}
+	if c := r.Impl.Choice; c != nil {
+		t.Label, t.Setting = r.Impl.Name, cmp.Or(c.Impl, t.Setting)
+	}
 	if r.Latency != nil {
 		t.P99 = &r.Latency.P99
 	}
@@ -140,7 +150,7 @@ func doubts(best, today *record.Record) (list []string) {
 			record.WarnThrottled: "heat slowed the processor down under %s",
 		} {
 			if slices.Contains(r.Warnings, warning) {
-				list = append(list, fmt.Sprintf(text, quantity.Label(r)))
+				list = append(list, fmt.Sprintf(text, timed(r).Label))
 			}
 		}
 		slices.Sort(list)
