@@ -92,7 +92,7 @@ func (a Advice) notes() (list []string) {
 	}
 	facts := fmt.Sprintf("%s takes %s of memory", a.Best.Setting, quantity.Bytes(float64(a.Memory)))
 	if a.Floor != nil {
-		facts += fmt.Sprintf("; %s alone take at least %s here, so nothing can be more than %s as fast", a.Bound, quantity.SI(*a.Floor, "s"), quantity.Factor(a.Best.Seconds / *a.Floor))
+		facts += fmt.Sprintf(". No technique can take less than %s here (%s): at most %s as fast", quantity.SI(*a.Floor, "s"), a.Bound, quantity.Factor(a.Best.Seconds / *a.Floor))
 	}
 	return append(list, facts+".")
 }
