@@ -12,7 +12,7 @@ import (
 type onnxSpec struct {
 	name, op, direction string
 
-	inputs     string // those that are there: B, P, h and c; H: initial_h is an input of the graph
+	inputs     string // those that are there: B, P, h, c and s, which is sequence_lens; H: initial_h is an input of the graph
 	attributes []proto
 	opset      int // 0: 17
 
@@ -59,6 +59,7 @@ var onnxSpecs = []onnxSpec{
 	{name: "gru-reverse", op: "GRU", direction: "reverse", attributes: []proto{attrInt("linear_before_reset", 1), attrTexts("activations", "Sigmoid", "Tanh")}},
 	{name: "rnn", op: "RNN", inputs: "B"},
 	{name: "rnn-relu-both", op: "RNN", direction: "bidirectional", inputs: "Bh", attributes: []proto{attrTexts("activations", "Relu", "Relu")}},
+	{name: "rnn-lengths", op: "RNN", direction: "reverse", inputs: "Bsh"},
 	{name: "rnn-relu-reverse", op: "RNN", direction: "reverse", inputs: "B", attributes: []proto{attrTexts("activations", "Relu")}},
 
 	{name: "stored-listed", op: "LSTM", inputs: "Bh", store: storeListed},
@@ -93,13 +94,15 @@ func (s onnxSpec) build(rng *rand.Rand, z onnxSizes) []byte {
 		dims         []int
 	}{
 		{"W", "", []int{ways, gates * z.hidden, z.input}}, {"R", "", []int{ways, gates * z.hidden, z.hidden}}, {"B", "B", []int{ways, 2 * gates * z.hidden}},
-		{"", "-", nil}, {"initial_h", "h", []int{ways, z.batch, z.hidden}}, {"initial_c", "c", []int{ways, z.batch, z.hidden}}, {"P", "P", []int{ways, 3 * z.hidden}},
+		{"sequence_lens", "s", []int{z.batch}}, {"initial_h", "h", []int{ways, z.batch, z.hidden}}, {"initial_c", "c", []int{ways, z.batch, z.hidden}}, {"P", "P", []int{ways, 3 * z.hidden}},
 	}
 	call.inputs = []string{"X"}
 	for _, a := range arrays {
 		switch given := strings.Contains(s.inputs, strings.ToUpper(a.letter)) && a.letter == "h"; {
 		case given:
 			g.inputs = append(g.inputs, valueInfo{a.name, onnxFloat, a.dims})
+		case a.letter == "s" && strings.Contains(s.inputs, "s"):
+			g.initializers = append(g.initializers, onnxTensor(a.name, onnxInt32, a.dims, slices.Repeat([]float32{float32(z.steps)}, z.batch)))
 		case strings.Contains(s.inputs, a.letter):
 			store(g, a.name, onnxRandom(rng, a.dims...))
 		default:

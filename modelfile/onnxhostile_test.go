@@ -138,10 +138,19 @@ func TestONNXHostile(t *testing.T) {
 	for range 5000 {
 		many.nodes = append(many.nodes, onnxNode("RNN", "", []string{"X", "one", "one"}, nil, attrInt("hidden_size", 1)))
 	}
+	long := strings.Repeat("long", 1<<16)
+	var named, calls []proto // many calls of a function that has nodes of long names
+	for range 20 {
+		named = append(named, onnxNode("If", long, nil, nil))
+	}
+	for range 1 << 14 {
+		calls = append(calls, localCall("f"))
+	}
 	for name, c := range map[string]struct {
 		model []byte
 		why   string
 	}{
+		"long names": {rnnModel("one", onnxGraph{nodes: calls}, localFunction("f", named...)), "the model takes far more work to read than its size allows, as where functions call each other over and over"},
 		"bodies":     {onnxModel(17, deep), "bodies and functions stand more than 32 deep within each other"},
 		"recursion":  {rnnModel("one", onnxGraph{nodes: []proto{localCall("f")}}, localFunction("f", localCall("f"))), "bodies and functions stand more than 32 deep within each other"},
 		"doubling":   {rnnModel("one", onnxGraph{nodes: []proto{localCall("0")}}, doubling...), "the model takes far more work to read than its size allows, as where functions call each other over and over"},

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"rnnbench/internal/safe"
 	"rnnbench/modelfile/onnx"
 	"rnnbench/rnn"
 	"rnnbench/rnn/axis"
@@ -66,7 +65,7 @@ type onnxReader struct {
 	model      *onnx.Model
 	layers     []Layer
 	names      []onnxName
-	parameters map[onnxForm][]rnn.Tensor // of the layers so far; equal constants make equal parameters
+	parameters map[onnxForm][]rnn.Tensor // of the layers so far; layers of equal constants share values
 }
 
 // An onnxForm is what the parameters of a layer follow from.
@@ -162,7 +161,7 @@ func (o *onnxLayer) direction() error {
 	case "bidirectional":
 		o.Point.Direction, o.ways = "both", 2
 	default:
-		return fmt.Errorf("its direction is %q", safe.Text(a.String))
+		return fmt.Errorf("its direction is %q", onnxText(a.String))
 	}
 	return nil
 }

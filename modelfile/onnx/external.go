@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-
-	"rnnbench/internal/safe"
 )
 
 // An Opener opens a file that a model names. The caller closes it.
@@ -21,11 +19,11 @@ func Beside(path string) Opener {
 	return func(location string) (*os.File, error) {
 		local := filepath.FromSlash(location)
 		if !filepath.IsLocal(local) {
-			return nil, fmt.Errorf("the values lie in the file %q, which is not beside the model", safe.Text(location))
+			return nil, fmt.Errorf("the values lie in the file %q, which is not beside the model", short(location))
 		}
 		file, err := filepath.EvalSymlinks(filepath.Join(filepath.Dir(path), local))
 		if err != nil {
-			return nil, fmt.Errorf("the values lie in the file %q, which cannot be found beside the model", safe.Text(location))
+			return nil, fmt.Errorf("the values lie in the file %q, which cannot be found beside the model", short(location))
 		}
 		own, err := filepath.EvalSymlinks(path)
 		if err != nil {
@@ -36,10 +34,10 @@ func Beside(path string) Opener {
 			return nil, err
 		}
 		if !within(folder, file) && !within(filepath.Dir(own), file) {
-			return nil, fmt.Errorf("the values lie in the file %q, which is a link away from the model", safe.Text(location))
+			return nil, fmt.Errorf("the values lie in the file %q, which is a link away from the model", short(location))
 		}
 		if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("the values lie in %q, which is no file", safe.Text(location))
+			return nil, fmt.Errorf("the values lie in %q, which is no file", short(location))
 		}
 		return os.Open(file)
 	}
@@ -66,7 +64,7 @@ func (m *Model) readExternal(entries [][]byte, n, size int) ([]byte, error) {
 		number := func() int64 {
 			v, failed := strconv.ParseInt(string(text), 10, 64)
 			if failed != nil || v < 0 {
-				err = fmt.Errorf("the %s of values in another file is %q, which is no size", key, safe.Text(string(text)))
+				err = fmt.Errorf("the %s of values in another file is %q, which is no size", key, short(string(text)))
 			}
 			return v
 		}
@@ -103,7 +101,7 @@ func (m *Model) readRange(location string, offset, length int64) ([]byte, error)
 		return nil, err
 	}
 	if offset > info.Size() || length > info.Size()-offset {
-		return nil, fmt.Errorf("the file %q ends before the values that the model says it has", safe.Text(location))
+		return nil, fmt.Errorf("the file %q ends before the values that the model says it has", short(location))
 	}
 	if !m.external[location] {
 		m.external[location] = true

@@ -99,7 +99,7 @@ func (m *Model) define(raw []byte) error {
 	}
 	id.domain = domain(id.domain)
 	if m.functions[id] != nil {
-		return fmt.Errorf("it defines the function %q twice", id.name)
+		return fmt.Errorf("it defines the function %q twice", short(id.name))
 	}
 	m.functions[id] = fn
 	return nil

@@ -25,6 +25,15 @@ type place struct {
 	label string
 }
 
+// inside is a place in p, which may be nil.
+func (p *place) inside(label string) *place {
+	const most = 200
+	if len(label) > most {
+		label = "…" + label[len(label)-most:]
+	}
+	return &place{p, label}
+}
+
 // Path names the node and those in whose bodies it stands, as in If_0/then_branch/LSTM_1. A node
 // without a name has its operator and its number among the operators of its graph.
 func (n *Node) Path() string {
@@ -55,10 +64,11 @@ func (m *Model) walk(s *scope, nodes [][]byte, at *place, depth int, visit func(
 		if err != nil {
 			return err
 		}
-		n.place = &place{at, n.Name}
-		if n.Name == "" {
-			n.place.label = fmt.Sprintf("%s_%d", n.Operator, counts[n.Operator])
+		label := n.Name
+		if label == "" {
+			label = fmt.Sprintf("%s_%d", n.Operator, counts[n.Operator])
 		}
+		n.place = at.inside(label)
 		counts[n.Operator]++
 		if fn := m.functions[identity{n.Domain, n.Operator, n.overload}]; fn != nil {
 			inner, nodes, err := m.enter(fn, n)
@@ -92,7 +102,7 @@ func (m *Model) bodies(n *Node, depth int, visit func(*Node) error) error {
 			if err != nil {
 				return err
 			}
-			if err := m.walk(s, nodes, &place{n.place, label}, depth+1, visit); err != nil {
+			if err := m.walk(s, nodes, n.place.inside(label), depth+1, visit); err != nil {
 				return err
 			}
 		}

@@ -133,6 +133,10 @@ func (m *Model) fields(message []byte) iter.Seq2[field, error] {
 				return
 			}
 			message = message[n:]
+			if err := m.visit(len(f.bytes) / 64); err != nil { // whoever copies them
+				yield(field{}, err)
+				return
+			}
 			if !yield(f, nil) {
 				return
 			}
