@@ -18,6 +18,7 @@ func ways(t *testing.T, f numberFormat, tensors []saved) map[string][]byte {
 		"zip.pt":     {numberFormat: f},
 		"columns.pt": {numberFormat: f, columns: true},
 		"legacy.pth": {numberFormat: f, legacy: true},
+		"views.pth":  {numberFormat: f, legacy: true, views: true},
 	} {
 		files[name] = w.file(t, w.dict(tensors))
 	}
@@ -69,7 +70,7 @@ func TestNoBias(t *testing.T) {
 			kept = append(kept, s)
 		}
 		l := only(t, at(t, "a.safetensors", safeFile(f, kept)))
-		if l.Name != "rnn" || l.Point != p || !reflect.DeepEqual(l.Tensors, want) {
+		if l.Name != "rnn" || l.Point != p || !reflect.DeepEqual(l.Tensors, want) || !strings.HasSuffix(l.Note, "there are no biases: they are taken as 0") {
 			t.Errorf("%+v without biases is %q, %+v", p, l.Name, l.Point)
 		}
 	}
@@ -109,9 +110,9 @@ func TestModules(t *testing.T) {
 		want    []string // name and point, or name and why it is declined, and the note
 	}{
 		{"cells", join(lstm("dec.", "", 3, 5), []saved{sized("gru.weight_ih", 6, 4), sized("gru.weight_hh", 6, 2), sized("fc.weight", 3, 3)}),
-			[]string{"dec: " + point(axis.Point{Cell: "lstm", Input: 3, Hidden: 5, Layers: 1}), "gru: " + point(axis.Point{Cell: "gru", Input: 4, Hidden: 2, Layers: 1})}},
+			[]string{"dec: " + point(axis.Point{Cell: "lstm", Input: 3, Hidden: 5, Layers: 1}), "gru: " + point(axis.Point{Cell: "gru", Input: 4, Hidden: 2, Layers: 1}) + " (there are no biases: they are taken as 0)"}},
 		{"simple", []saved{sized("weight_ih_l0", 4, 3), sized("weight_hh_l0", 4, 4)},
-			[]string{"rnn: " + point(axis.Point{Cell: "rnn-tanh", Input: 3, Hidden: 4, Layers: 1}) + " (tanh is taken: the file does not say whether the units have tanh or relu)"}},
+			[]string{"rnn: " + point(axis.Point{Cell: "rnn-tanh", Input: 3, Hidden: 4, Layers: 1}) + " (tanh is taken: the file does not say whether the units have tanh or relu; there are no biases: they are taken as 0)"}},
 		{"layers that differ", join(lstm("a.", "_l0", 3, 5), lstm("a.", "_l1", 5, 5), lstm("a.", "_l2", 5, 2)),
 			[]string{"a_l0: " + point(axis.Point{Cell: "lstm", Input: 3, Hidden: 5, Layers: 2}), "a_l2: " + point(axis.Point{Cell: "lstm", Input: 5, Hidden: 2, Layers: 1})}},
 		{"both ways differ", join(lstm("a.", "_l0", 3, 5), lstm("a.", "_l0_reverse", 3, 4)),
