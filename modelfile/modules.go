@@ -268,6 +268,9 @@ func (m *module) way(n int, reverse bool) (sizes, error) {
 // stack reads layers [from, to), which have these sizes.
 func (m *module) stack(from, to int, s sizes) (Layer, error) {
 	c, notes := m.cellOf(s)
+	if !m.biased(from) {
+		notes = append(notes, "there are no biases: they are taken as 0")
+	}
 	l := Layer{
 		Name: m.name, Operator: m.operator, Note: strings.Join(notes, "; "),
 		Point: axis.Point{Cell: c.Name, Input: s.input, Hidden: s.hidden, Layers: to - from, Projection: s.projection},
@@ -279,7 +282,7 @@ func (m *module) stack(from, to int, s sizes) (Layer, error) {
 	whole.Batch, whole.Steps, whole.Pass, whole.Precision = 1, 1, rnn.Forward.String(), rnn.FP32.String()
 	p, err := rnn.Of(whole)
 	if err != nil {
-		l.Declined = strings.TrimPrefix(err.Error(), "rnn: ")
+		l.Declined, l.Note = strings.TrimPrefix(err.Error(), "rnn: "), ""
 		return l, nil
 	}
 	parameters := []string{"weight_ih", "weight_hh", "bias_ih", "bias_hh"} // in the order of rnn.NewData

@@ -18,6 +18,9 @@ import (
 // mostHeader is the longest header in bytes. The library by which others read such files has the same limit.
 const mostHeader = 100_000_000
 
+// mostTensors is how many tensors a file may have: an entry takes more memory than its text.
+const mostTensors = 1 << 20
+
 func isSafetensors(s source) bool {
 	var b [9]byte
 	_, err := s.ReadAt(b[:], 0)
@@ -114,6 +117,8 @@ func readHeader(header []byte) ([]entry, error) {
 		switch {
 		case len(e.name) > mostName:
 			return nil, fmt.Errorf("the name of a tensor has %d letters: %d at most are read", len(e.name), mostName)
+		case len(entries) == mostTensors:
+			return nil, fmt.Errorf("it has more than %d tensors", mostTensors)
 		case names[e.name]:
 			return nil, fmt.Errorf("two tensors are called %s", short(e.name))
 		case e.name == "__metadata__":

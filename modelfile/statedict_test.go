@@ -1,6 +1,9 @@
 package modelfile_test
 
 import (
+	"encoding/binary"
+	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -18,6 +21,7 @@ func ways(t *testing.T, f numberFormat, tensors []saved) map[string][]byte {
 		"zip.pt":     {numberFormat: f},
 		"columns.pt": {numberFormat: f, columns: true},
 		"legacy.pth": {numberFormat: f, legacy: true},
+		"views.pth":  {numberFormat: f, legacy: true, views: true},
 	} {
 		files[name] = w.file(t, w.dict(tensors))
 	}
@@ -69,7 +73,7 @@ func TestNoBias(t *testing.T) {
 			kept = append(kept, s)
 		}
 		l := only(t, at(t, "a.safetensors", safeFile(f, kept)))
-		if l.Name != "rnn" || l.Point != p || !reflect.DeepEqual(l.Tensors, want) {
+		if l.Name != "rnn" || l.Point != p || !reflect.DeepEqual(l.Tensors, want) || !strings.HasSuffix(l.Note, "there are no biases: they are taken as 0") {
 			t.Errorf("%+v without biases is %q, %+v", p, l.Name, l.Point)
 		}
 	}
@@ -109,9 +113,9 @@ func TestModules(t *testing.T) {
 		want    []string // name and point, or name and why it is declined, and the note
 	}{
 		{"cells", join(lstm("dec.", "", 3, 5), []saved{sized("gru.weight_ih", 6, 4), sized("gru.weight_hh", 6, 2), sized("fc.weight", 3, 3)}),
-			[]string{"dec: " + point(axis.Point{Cell: "lstm", Input: 3, Hidden: 5, Layers: 1}), "gru: " + point(axis.Point{Cell: "gru", Input: 4, Hidden: 2, Layers: 1})}},
+			[]string{"dec: " + point(axis.Point{Cell: "lstm", Input: 3, Hidden: 5, Layers: 1}), "gru: " + point(axis.Point{Cell: "gru", Input: 4, Hidden: 2, Layers: 1}) + " (there are no biases: they are taken as 0)"}},
 		{"simple", []saved{sized("weight_ih_l0", 4, 3), sized("weight_hh_l0", 4, 4)},
-			[]string{"rnn: " + point(axis.Point{Cell: "rnn-tanh", Input: 3, Hidden: 4, Layers: 1}) + " (tanh is taken: the file does not say whether the units have tanh or relu)"}},
+			[]string{"rnn: " + point(axis.Point{Cell: "rnn-tanh", Input: 3, Hidden: 4, Layers: 1}) + " (tanh is taken: the file does not say whether the units have tanh or relu; there are no biases: they are taken as 0)"}},
 		{"layers that differ", join(lstm("a.", "_l0", 3, 5), lstm("a.", "_l1", 5, 5), lstm("a.", "_l2", 5, 2)),
 			[]string{"a_l0: " + point(axis.Point{Cell: "lstm", Input: 3, Hidden: 5, Layers: 2}), "a_l2: " + point(axis.Point{Cell: "lstm", Input: 5, Hidden: 2, Layers: 1})}},
 		{"both ways differ", join(lstm("a.", "_l0", 3, 5), lstm("a.", "_l0_reverse", 3, 4)),
@@ -171,6 +175,78 @@ func TestModules(t *testing.T) {
 			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%s, %s: %q\nwant %q", c.name, name, got, c.want)
 			}
+		}
+	}
+}
+
+// TestNumbers: the extremes of each format, and a format that weights do not have.
+func TestNumbers(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		dtype string
+		bits  []uint64
+		want  []float64
+	}{
+		{"F16", []uint64{0, 0x8000, 1, 0x83ff, 0x0400, 0x3c00, 0xfbff, 0x7c00, 0xfc00},
+			[]float64{0, math.Copysign(0, -1), 0x1p-24, -1023 * 0x1p-24, 0x1p-14, 1, -65504, inf, -inf}},
+		{"BF16", []uint64{0x8000, 1, 0x3f80, 0xff7f, 0x7f80}, []float64{math.Copysign(0, -1), 0x1p-133, 1, -0x1.fep127, inf}},
+		{"F32", []uint64{1, 0xff7fffff}, []float64{0x1p-149, -math.MaxFloat32}},
+		{"F64", []uint64{1, math.Float64bits(0x1p-149), math.Float64bits(1 + 0x1p-30), math.Float64bits(-1e300)}, []float64{0, 0x1p-149, 1, -inf}},
+	} {
+		n := len(c.bits)
+		var data []byte
+		for _, b := range c.bits {
+			data = append(data, binary.LittleEndian.AppendUint64(nil, b)[:map[string]int{"F16": 2, "BF16": 2, "F32": 4, "F64": 8}[c.dtype]]...)
+		}
+		size := len(data)
+		entry := func(name, shape string, from, to int) string {
+			return fmt.Sprintf(`%q:{"dtype":%q,"shape":%s,"data_offsets":[%d,%d]}`, name, c.dtype, shape, from, to)
+		}
+		header := fmt.Sprintf(`{%s,%s}`, entry("weight_ih", fmt.Sprintf("[1,%d]", n), 0, size), entry("weight_hh", "[1,1]", size, size+size/n))
+		l := only(t, at(t, "a.safetensors", withHeader(header, append(data, make([]byte, size/n)...))))
+		for i, v := range l.Tensors[0].Values {
+			if want := float32(c.want[i]); math.Float32bits(v) != math.Float32bits(want) {
+				t.Errorf("%s %#x is %g, not %g", c.dtype, c.bits[i], v, want)
+			}
+		}
+	}
+	header := `{"a.weight_ih":{"dtype":"I8","shape":[4,2],"data_offsets":[0,8]},"a.weight_hh":{"dtype":"I8","shape":[4,1],"data_offsets":[8,12]}}`
+	f, err := modelfile.Read(at(t, "a.safetensors", withHeader(header, make([]byte, 12))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "weight_hh has values of type I8: only float32, float16, bfloat16 and float64 are read"; f.Layers[0].Declined != want {
+		t.Errorf("%q, not %q", f.Layers[0].Declined, want)
+	}
+	if _, err := f.Pick(nil); err == nil || !strings.HasPrefix(err.Error(), "no layer can be measured: a: weight_hh has values") {
+		t.Error(err)
+	}
+	if _, err := f.Pick([]string{"a"}); err == nil || !strings.HasPrefix(err.Error(), "layer a cannot be measured: weight_hh") {
+		t.Error(err)
+	}
+}
+
+// TestPick: layers are picked by name, or all that can be measured.
+func TestPick(t *testing.T) {
+	tensors := []saved{sized("one.weight_ih", 4, 1), sized("one.weight_hh", 4, 1), sized("two.weight_ih", 3, 1), sized("two.weight_hh", 3, 1), sized("bad.weight_ih", 3, 1)}
+	f, err := modelfile.Read(at(t, "a.safetensors", safeFile(formatsOfNumbers()[0], tensors)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		names []string
+		want  string
+	}{
+		{nil, "[one two]"}, {[]string{"two"}, "[two]"}, {[]string{"two", "one"}, "[two one]"},
+		{[]string{"tow"}, "unknown layer \"tow\": did you mean two?"}, {[]string{"bad"}, "layer bad cannot be measured: weight_hh is missing"},
+	} {
+		picked, err := f.Pick(c.names)
+		var names []string
+		for _, l := range picked {
+			names = append(names, l.Name)
+		}
+		if got := fmt.Sprint(names); err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q picks %s (%v), not %s", c.names, got, err, c.want)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func holdModels(t *testing.T, dir string) int {
 			t.Errorf("%s: the layer is called %q", file, l.Name)
 		}
 		switch module := strings.HasPrefix(filepath.Base(file), "module"); {
-		case module && (l.Point.Cell != want.Cell || l.Operator == "" || l.Note != ""):
+		case module && (l.Point.Cell != want.Cell || l.Operator == "" || strings.Contains(l.Note, "tanh")):
 			t.Errorf("%s: cell %s of operator %q, %s", file, l.Point.Cell, l.Operator, l.Note)
 		case want.Cell == "rnn-relu":
 			l.Point.Cell = want.Cell // no other file says it

@@ -118,11 +118,13 @@ func ordered(pairs ...string) string {
 
 func pickled(value string) string { return "\x80\x02" + value + "." }
 
-// A torchWriter writes files of torch.save. Values of 2 dimensions are stored by columns if it says so.
+// A torchWriter writes files of torch.save.
 type torchWriter struct {
 	numberFormat
-	columns, legacy bool
-	storages        [][]byte
+	columns  bool // matrices lie by columns
+	legacy   bool // the old format
+	views    bool // where a tensor begins in its storage, a view of the storage says
+	storages [][]byte
 }
 
 // tensor is the pickle of a tensor, as a Parameter.
@@ -147,10 +149,14 @@ func (w *torchWriter) tensor(t saved) string {
 	key := fmt.Sprint(len(w.storages))
 	w.storages = append(w.storages, append(make([]byte, skipped*w.bytes), w.bytesOf(values)...))
 	id := []string{text("storage"), "ctorch\n" + w.storage + "\n", text(key), text("cpu"), whole(len(values) + skipped)}
-	if w.legacy {
+	first := skipped
+	switch {
+	case w.views:
+		first, id = 0, append(id, tuple(text("view"+key), whole(skipped), whole(len(values))))
+	case w.legacy:
 		id = append(id, "N")
 	}
-	data := called("torch._utils", "_rebuild_tensor_v2", tuple(id...)+"Q", whole(skipped), wholes(t.shape), wholes(strides), "\x89", ordered())
+	data := called("torch._utils", "_rebuild_tensor_v2", tuple(id...)+"Q", whole(first), wholes(t.shape), wholes(strides), "\x89", ordered())
 	return called("torch._utils", "_rebuild_parameter", data, "\x88", ordered())
 }
 

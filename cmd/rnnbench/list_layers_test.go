@@ -44,13 +44,17 @@ layer                               cell      I  H  L  way      proj  parameters
 ──────────────────────────────────  ────────  ─  ─  ─  ───────  ────  ──────────
 module.encoder.bidirectional_stack  gru       5  4  1  forward               132
   .transducer_layers.0.recurrent
+  [1]
 module.encoder.bidirectional_stack  lstm      4  4  1  forward     2         136
   .transducer_layers.1.recurrent
-a [1]                               rnn-tanh  5  4  1  forward                44
-b [1]                               rnn-tanh  5  4  1  forward                44
-shard [2]
-[1] Tanh is taken: the file does not say whether the units have tanh or relu.
-[2] Not measured: weight_hh_l0 is missing.
+  [1]
+a [2]                               rnn-tanh  5  4  1  forward                44
+b [2]                               rnn-tanh  5  4  1  forward                44
+shard [3]
+[1] There are no biases: they are taken as 0.
+[2] Tanh is taken: the file does not say whether the units have tanh or relu;
+    there are no biases: they are taken as 0.
+[3] Not measured: weight_hh_l0 is missing.
 `; o.out != want {
 		t.Errorf("it prints\n%s\nnot\n%s", o.out, want)
 	}
@@ -60,8 +64,8 @@ shard [2]
 		t.Fatalf("%v: %s", err, o.out)
 	}
 	for i, want := range []string{
-		"map[cell:gru declined: direction:forward hidden:4 input:5 layer:" + fmt.Sprintf(long, 0)[:len(long)-2] + " layers:1 note: operator: parameters:132 projection:0]",
-		"map[cell:lstm declined: direction:forward hidden:4 input:4 layer:" + fmt.Sprintf(long, 1)[:len(long)-2] + " layers:1 note: operator: parameters:136 projection:2]",
+		"map[cell:gru declined: direction:forward hidden:4 input:5 layer:" + fmt.Sprintf(long, 0)[:len(long)-2] + " layers:1 note:there are no biases: they are taken as 0 operator: parameters:132 projection:0]",
+		"map[cell:lstm declined: direction:forward hidden:4 input:4 layer:" + fmt.Sprintf(long, 1)[:len(long)-2] + " layers:1 note:there are no biases: they are taken as 0 operator: parameters:136 projection:2]",
 	} {
 		if got := fmt.Sprint(rows[i]); got != want {
 			t.Errorf("row %d is %s, not %s", i, got, want)
