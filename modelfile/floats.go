@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/x448/float16"
+
 	"rnnbench/internal/safe"
 )
 
@@ -21,21 +23,9 @@ type number struct {
 var (
 	float64s = number{"float64", 8, func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) }}
 	float32s = number{"float32", 4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }}
-	float16s = number{"float16", 2, func(b []byte) float32 { return fromHalf(binary.LittleEndian.Uint16(b)) }}
+	float16s = number{"float16", 2, func(b []byte) float32 { return float16.Frombits(binary.LittleEndian.Uint16(b)).Float32() }}
 	bfloats  = number{"bfloat16", 2, func(b []byte) float32 { return math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16) }}
 )
-
-// fromHalf widens a number of 16 bits: 5 of its exponent, 10 of its fraction.
-func fromHalf(h uint16) float32 {
-	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&0x3ff
-	switch exponent {
-	case 0: // a multiple of 2⁻²⁴
-		return math.Float32frombits(sign | math.Float32bits(float32(fraction)*0x1p-24))
-	case 31: // infinite, or no number
-		return math.Float32frombits(sign | 0xff<<23 | fraction<<13)
-	}
-	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
-}
 
 // floats reads n values from byte at of r. The caller has seen that they lie in the file.
 func (k number) floats(r io.ReaderAt, at int64, n int) ([]float32, error) {

@@ -117,7 +117,7 @@ func Read(path string) (*File, error) {
 		identify(path, layers)
 		return &File{Format: format.name, Layers: layers}, nil
 	}
-	return nil, fmt.Errorf("%s is no model: it must be %s", path, strings.Join(Formats(), ", "))
+	return nil, fmt.Errorf("%s is no model: it must be a file of %s", path, strings.Join(Formats(), " or "))
 }
 
 var errNone = errors.New("the model has no recurrent layer")

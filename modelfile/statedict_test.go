@@ -218,10 +218,10 @@ func TestNumbers(t *testing.T) {
 	if want := "weight_hh has values of type I8: only float32, float16, bfloat16 and float64 are read"; f.Layers[0].Declined != want {
 		t.Errorf("%q, not %q", f.Layers[0].Declined, want)
 	}
-	if _, err := f.Pick(nil); err == nil || !strings.HasPrefix(err.Error(), "no layer can be measured: a: weight_hh has values") {
+	if _, err := modelfile.Pick([]*modelfile.File{f}, nil); err == nil || !strings.HasPrefix(err.Error(), "no layer can be measured: a: weight_hh has values") {
 		t.Error(err)
 	}
-	if _, err := f.Pick([]string{"a"}); err == nil || !strings.HasPrefix(err.Error(), "layer a cannot be measured: weight_hh") {
+	if _, err := modelfile.Pick([]*modelfile.File{f}, []string{"a"}); err == nil || !strings.HasPrefix(err.Error(), "layer a cannot be measured: weight_hh") {
 		t.Error(err)
 	}
 }
@@ -240,7 +240,7 @@ func TestPick(t *testing.T) {
 		{nil, "[one two]"}, {[]string{"two"}, "[two]"}, {[]string{"two", "one"}, "[two one]"},
 		{[]string{"tow"}, "unknown layer \"tow\": did you mean two?"}, {[]string{"bad"}, "layer bad cannot be measured: weight_hh is missing"},
 	} {
-		picked, err := f.Pick(c.names)
+		picked, err := modelfile.Pick([]*modelfile.File{f}, c.names)
 		var names []string
 		for _, l := range picked {
 			names = append(names, l.Name)

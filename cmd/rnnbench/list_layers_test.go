@@ -40,17 +40,15 @@ func TestListLayers(t *testing.T) {
 	o := rnnbench(t, "list layers --model m.safetensors")
 	o.want(t, exit.Done, nil, nil)
 	if want := `m.safetensors (safetensors)
-layer                               cell      I  H  L  way      proj  parameters
-──────────────────────────────────  ────────  ─  ─  ─  ───────  ────  ──────────
-module.encoder.bidirectional_stack  gru       5  4  1  forward               132
-  .transducer_layers.0.recurrent
-  [1]
-module.encoder.bidirectional_stack  lstm      4  4  1  forward     2         136
-  .transducer_layers.1.recurrent
-  [1]
-a [2]                               rnn-tanh  5  4  1  forward                44
-b [2]                               rnn-tanh  5  4  1  forward                44
-shard [3]
+#  layer                                cell      I  H  L  way      proj  params
+─  ───────────────────────────────────  ────────  ─  ─  ─  ───────  ────  ──────
+1  module.encoder.bidirectional_stack.  gru       5  4  1  forward           132
+   transducer_layers.0.recurrent [1]
+2  module.encoder.bidirectional_stack.  lstm      4  4  1  forward     2     136
+   transducer_layers.1.recurrent [1]
+3  a [2]                                rnn-tanh  5  4  1  forward            44
+4  b [2]                                rnn-tanh  5  4  1  forward            44
+5  shard [3]
 [1] There are no biases: they are taken as 0.
 [2] Tanh is taken: the file does not say whether the units have tanh or relu;
     there are no biases: they are taken as 0.
@@ -64,8 +62,8 @@ shard [3]
 		t.Fatalf("%v: %s", err, o.out)
 	}
 	for i, want := range []string{
-		"map[cell:gru declined: direction:forward hidden:4 input:5 layer:" + fmt.Sprintf(long, 0)[:len(long)-2] + " layers:1 note:there are no biases: they are taken as 0 operator: parameters:132 projection:0]",
-		"map[cell:lstm declined: direction:forward hidden:4 input:4 layer:" + fmt.Sprintf(long, 1)[:len(long)-2] + " layers:1 note:there are no biases: they are taken as 0 operator: parameters:136 projection:2]",
+		"map[cell:gru declined: direction:forward hidden:4 input:5 layer:" + fmt.Sprintf(long, 0)[:len(long)-2] + " layers:1 note:there are no biases: they are taken as 0 number:1 operator: parameters:132 projection:0]",
+		"map[cell:lstm declined: direction:forward hidden:4 input:4 layer:" + fmt.Sprintf(long, 1)[:len(long)-2] + " layers:1 note:there are no biases: they are taken as 0 number:2 operator: parameters:136 projection:2]",
 	} {
 		if got := fmt.Sprint(rows[i]); got != want {
 			t.Errorf("row %d is %s, not %s", i, got, want)
@@ -74,7 +72,7 @@ shard [3]
 	if r := rows[4]; r["declined"] != "weight_hh_l0 is missing" || r["cell"] != nil || r["parameters"] != nil {
 		t.Errorf("a layer that cannot be measured is %v", r)
 	}
-	rnnbench(t, "list layers --model m.safetensors -o csv").want(t, exit.Done, []string{"\na,,rnn-tanh,5,4,1,forward,0,44,,tanh is taken"}, nil)
+	rnnbench(t, "list layers --model m.safetensors -o csv").want(t, exit.Done, []string{"\n3,a,,rnn-tanh,5,4,1,forward,0,44,,tanh is taken"}, nil)
 	rnnbench(t, "list layers").want(t, exit.Usage, nil, []string{"list layers needs the file of a model: name it with --model\nhint: rnnbench list layers --model FILE"})
 	rnnbench(t, "list cells --model m.safetensors").want(t, exit.Usage, nil, []string{"--model works only with list layers\nhint: rnnbench list layers --model m.safetensors"})
 	rnnbench(t, "list layers --model none.pt").want(t, exit.Usage, nil, []string{"none.pt: no such file or directory"})

@@ -7,6 +7,8 @@ import (
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/x448/float16"
 )
 
 // A Tensor is a constant. Its values are row-major, whatever their type in the file: float32 holds
@@ -33,24 +35,11 @@ var dtypes = map[uint64]dtype{
 	5:  {"INT16", 2, tensorInt32s, func(b uint64) float32 { return float32(int16(b)) }},
 	6:  {"INT32", 4, tensorInt32s, func(b uint64) float32 { return float32(int32(b)) }},
 	7:  {"INT64", 8, tensorInt64s, func(b uint64) float32 { return float32(int64(b)) }},
-	10: {"FLOAT16", 2, tensorInt32s, func(b uint64) float32 { return float16(uint16(b)) }},
+	10: {"FLOAT16", 2, tensorInt32s, func(b uint64) float32 { return float16.Frombits(uint16(b)).Float32() }},
 	11: {"DOUBLE", 8, tensorDoubles, func(b uint64) float32 { return float32(math.Float64frombits(b)) }},
 	12: {"UINT32", 4, tensorUint64s, func(b uint64) float32 { return float32(uint32(b)) }},
 	13: {"UINT64", 8, tensorUint64s, func(b uint64) float32 { return float32(b) }},
 	16: {"BFLOAT16", 2, tensorInt32s, func(b uint64) float32 { return math.Float32frombits(uint32(uint16(b)) << 16) }},
-}
-
-// float16 is the value of a number of 16 bits: a sign, 5 bits of exponent and 10 of mantissa.
-func float16(b uint16) float32 {
-	sign, exponent, mantissa := uint32(b>>15)<<31, uint32(b>>10&31), uint32(b&1023)
-	switch exponent {
-	case 0:
-		v := float32(mantissa) / (1 << 24)
-		return math.Float32frombits(math.Float32bits(v) | sign)
-	case 31:
-		return math.Float32frombits(sign | 255<<23 | mantissa<<13)
-	}
-	return math.Float32frombits(sign | (exponent+112)<<23 | mantissa<<13)
 }
 
 // A header is a tensor without its values.
