@@ -113,7 +113,7 @@ func (d *Device) oracle(pass rnn.Pass, race bool) *auto.Oracle {
 		path = "" // without a home folder there is no wisdom
 	}
 	o := &auto.Oracle{
-		Device: d.device, Info: info, Techniques: impl.Own(), Limit: d.free(), Cache: "hot", Tool: d.version, Libraries: libraries,
+		Device: d.device, Info: info, Techniques: impl.Own(), Limit: d.free(), Cache: "hot", Tool: d.version, Libraries: libraries, Steady: true,
 		Allowed: func(name string) bool { return impl.Lookup(name) != nil && (name != "scc" || pass == rnn.Forward) },
 		Read: func() (*wisdom.Book, error) {
 			if path == "" {
