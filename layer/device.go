@@ -35,6 +35,7 @@ func invalid(format string, args ...any) error {
 // A Device is where layers run.
 type Device struct {
 	mu      sync.Mutex
+	unlock  func() // of mu, made once: each call returns it
 	device  device.Device
 	version string
 	oracles map[string]*auto.Oracle // by pass and mode
@@ -69,6 +70,7 @@ func Open(name, version string) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.unlock = d.mu.Unlock
 	return d, nil
 }
 
@@ -81,7 +83,7 @@ func (d *Device) enter() (leave func(), err error) {
 	}
 	t, ok := d.device.(device.Threaded)
 	if !ok {
-		return d.mu.Unlock, nil
+		return d.unlock, nil
 	}
 	out, err := t.Enter()
 	if err != nil {
@@ -111,7 +113,7 @@ func (d *Device) oracle(pass rnn.Pass, race bool) *auto.Oracle {
 		path = "" // without a home folder there is no wisdom
 	}
 	o := &auto.Oracle{
-		Device: d.device, Info: info, Techniques: impl.Own(), Limit: d.free(), Cache: "hot", Tool: d.version, Libraries: libraries,
+		Device: d.device, Info: info, Techniques: impl.Own(), Limit: d.free(), Cache: "hot", Tool: d.version, Libraries: libraries, Steady: true,
 		Allowed: func(name string) bool { return impl.Lookup(name) != nil && (name != "scc" || pass == rnn.Forward) },
 		Read: func() (*wisdom.Book, error) {
 			if path == "" {

@@ -37,6 +37,10 @@ func LayoutHosted(t Technique, p Problem, k knob.Params) (*Plan, *schedule.Sched
 	return plan, s, nil
 }
 
+// KeepsWeights reports whether weights stay from run to run, until the program is prepared again: they
+// do between calls, and in the forward passes of a host program.
+func KeepsWeights(p *Plan) bool { return p.Calls > 0 || p.hosted != nil && p.Pass == Forward }
+
 // host makes the matrices of the gradients of last states. With a projection, that of the output is
 // part of the gradient of the outputs.
 func (p *Plan) host() {

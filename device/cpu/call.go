@@ -25,18 +25,19 @@ func (p *program) Call(c device.Calls) (device.Called, error) {
 	out, inputs := make([]float32, c.Read), len(c.Inputs)/c.Each
 	all := device.Called{Wall: make([]time.Duration, c.N), Run: make([]time.Duration, c.N)}
 	err = session{program: p, runs: c.N}.together(func(run func(n int)) {
+		epoch := time.Now() // time.Since reads one clock, and time.Now two
 		for i := range c.N {
 			x := c.Inputs[i%inputs*c.Each:][:c.Each]
-			start := time.Now()
+			start := time.Since(epoch)
 			copy(in, x)
 			if zeroed != nil {
 				zeroed.known = false
 			}
-			begin := time.Now()
+			begin := time.Since(epoch)
 			run(1)
-			end := time.Now()
+			end := time.Since(epoch)
 			copy(out, from)
-			all.Wall[i], all.Run[i] = time.Since(start), end.Sub(begin)
+			all.Wall[i], all.Run[i] = time.Since(epoch)-start, end-begin
 		}
 	})
 	return all, err
@@ -79,6 +80,11 @@ func (s session) together(lead func(run func(n int))) error {
 		}
 	})
 	beside.Wait()
+	return s.end(err)
+}
+
+// end counts all runs, which ended with err, and returns the error of the session.
+func (s session) end(err error) error {
 	s.done += uint64(s.runs)
 	if err != nil {
 		s.reset()

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -20,9 +21,9 @@ type hosting struct {
 
 // A hostedPlace is rows of a matrix that moves copy.
 type hostedPlace struct {
-	of      *schedule.Matrix
 	rows    matrix
-	offsets []int // nil: rows lie one after another
+	offsets []int    // nil: rows lie one after another
+	zeroed  *zeroing // of the matrix
 }
 
 // Place implements device.Hosted.
@@ -35,7 +36,7 @@ func (h *hosting) Place(v schedule.View, offsets []int) (device.Place, error) {
 	case offsets != nil && len(offsets) != v.Rows:
 		return 0, fmt.Errorf("cpu: there are %d offsets for %d rows of matrix %s", len(offsets), v.Rows, v.M.Name)
 	}
-	h.places = append(h.places, hostedPlace{v.M, (&binder{program: h.of}).matrix(v), offsets})
+	h.places = append(h.places, hostedPlace{(&binder{program: h.of}).matrix(v), offsets, h.of.zeroed[v.M.ID]})
 	return device.Place(len(h.places) - 1), nil
 }
 
@@ -44,35 +45,93 @@ func (h *hosting) Do(w device.Work, _ uintptr) error {
 	if h.of.closed {
 		return errClosed
 	}
+	part, err := h.part(w.Part)
+	if err != nil {
+		return err
+	}
+	for _, m := range w.In {
+		if z := h.places[m.Place].zeroed; z != nil {
+			z.known = false
+		}
+	}
+	little := !w.Prepare || h.preparesLittle()
+	if little && h.moves(w.In) < large && h.moves(w.Out) < large && (part == nil || part.awake == 1) {
+		return h.alone(&w, part)
+	}
 	if err := h.move(w.In, (*hostedPlace).bring); err != nil {
 		return err
 	}
 	if w.Prepare {
-		if err := h.prepare(); err != nil {
+		if err := h.prepare(little); err != nil {
 			return err
 		}
 	}
-	if w.Part >= 0 {
-		if err := h.run(w.Part); err != nil {
+	if part != nil {
+		s := session{program: part, runs: 1, hosted: true}
+		if err := s.together(func(run func(n int)) { run(1) }); err != nil {
 			return err
 		}
 	}
 	return h.move(w.Out, (*hostedPlace).take)
 }
 
-// move makes moves. Workers share large ones.
-func (h *hosting) move(moves []device.Move, one func(at *hostedPlace, m device.Move, part, parts int)) error {
-	const large = 1 << 15 // values
-	values := 0
-	for _, m := range moves {
+// part returns a part of the schedule; below 0 there is none to run.
+func (h *hosting) part(i int) (*program, error) {
+	if i < 0 {
+		return nil, nil
+	}
+	if h.parts == nil {
+		h.parts = divide(h.of)
+	}
+	if i >= len(h.parts) {
+		return nil, fmt.Errorf("cpu: the schedule has %d parts, not %d", len(h.parts), i+1)
+	}
+	return h.parts[i], nil
+}
+
+// alone does w on the calling thread. It makes no garbage: a host program calls for every step of a
+// stream, and the collector's work would delay some of the calls.
+func (h *hosting) alone(w *device.Work, part *program) (err error) {
+	s := session{program: part, runs: 1, hosted: true}
+	failed := here(func() {
+		for _, m := range w.In {
+			h.places[m.Place].bring(m, 0, 1)
+		}
+		if w.Prepare {
+			h.prepareHere()
+		}
+		if part != nil {
+			s.lead(part.done, 1)
+			if err = s.end(nil); err != nil {
+				return
+			}
+		}
+		for _, m := range w.Out {
+			h.places[m.Place].take(m, 0, 1)
+		}
+	})
+	if failed != nil && part != nil {
+		return s.end(failed)
+	}
+	return errors.Join(failed, err)
+}
+
+// large is the number of values from which workers share a move.
+const large = 1 << 15
+
+// moves returns the number of values that moves copy.
+func (h *hosting) moves(all []device.Move) (values int) {
+	for _, m := range all {
 		at := &h.places[m.Place]
 		values += at.rows.rows * at.rows.cols
-		if z := h.of.zeroed[at.of.ID]; z != nil {
-			z.known = false
-		}
 	}
+	return values
+}
+
+// move makes moves. Workers share large ones.
+func (h *hosting) move(moves []device.Move, one func(at *hostedPlace, m device.Move, part, parts int)) error {
 	seats := h.of.seats
-	if values < large {
+	if h.moves(moves) < large {
 		seats = seats[:1]
 	}
 	return h.of.device.pool.with(seats, func(w int) {
@@ -82,34 +141,29 @@ func (h *hosting) move(moves []device.Move, one func(at *hostedPlace, m device.M
 	})
 }
 
-// prepare runs the preparation, on the calling thread if that takes less time than to wake another
-// one.
-func (h *hosting) prepare() error {
+// preparesLittle reports whether the preparation takes less time than to wake another thread.
+func (h *hosting) preparesLittle() bool {
 	const little = 1 << 16 // bytes
 	var bytes int64
 	for _, op := range h.of.schedule.Prepare {
 		bytes += schedule.Bytes(op)
 	}
-	if bytes > little {
-		return h.of.Prepare()
-	}
-	return here(func() {
-		for i := range h.of.prepare {
-			h.of.prepare[i].work.share(0, 1, &h.of.scratch[0])
-		}
-	})
+	return bytes <= little
 }
 
-// run runs a part.
-func (h *hosting) run(part int) error {
-	if h.parts == nil {
-		h.parts = divide(h.of)
+// prepare runs the preparation, on the calling thread if it is little.
+func (h *hosting) prepare(little bool) error {
+	if !little {
+		return h.of.Prepare()
 	}
-	if part >= len(h.parts) {
-		return fmt.Errorf("cpu: the schedule has %d parts, not %d", len(h.parts), part+1)
+	return here(h.prepareHere)
+}
+
+// prepareHere runs the preparation on this thread.
+func (h *hosting) prepareHere() {
+	for i := range h.of.prepare {
+		h.of.prepare[i].work.share(0, 1, &h.of.scratch[0])
 	}
-	s := session{program: h.parts[part], runs: 1, hosted: true}
-	return s.together(func(run func(n int)) { run(1) })
 }
 
 // Settle implements device.Hosted. Do has waited for all work.

@@ -62,7 +62,7 @@ func (p *forecast) steps(w *persistent, prog cell.Program, parts int) float64 {
 	_, _, bands := w.own(0, size)
 	units := w.largest(bands)
 	if w.inOneCall(bands) {
-		return steps * (p.stepInCall(w, prog, units) + p.meetingTime(bands))
+		return p.sequence + steps*(p.stepInCall(w, prog, units)+p.meetingTime(bands))
 	}
 	rows := ceil(w.batch, parts/size)
 	return steps * (p.bandProducts(len(w.weights), rows, units, w.hidden) + p.rows(prog, rows, units, all) + p.meetingTime(bands))

@@ -159,7 +159,7 @@ func (n *network) pack(v schedule.View, trans bool) *schedule.Matrix {
 	}
 	p := n.Packed(v.String()+mark, rows, cols)
 	op := schedule.Pack{Src: v, Dst: p.All(), Trans: trans}
-	if n.Calls > 0 { // weights do not change between calls
+	if rnn.KeepsWeights(n.Plan) {
 		n.Prepare(op)
 	} else {
 		n.do(op)

@@ -33,6 +33,7 @@ type Oracle struct {
 	Techniques []rnn.Technique
 	Allowed    func(technique string) bool // whether auto may choose it
 	Limit      int64                       // bytes that a technique may take; 0: unknown
+	Steady     bool                        // inference keeps its weights from run to run, as for a host program
 
 	Read      func() (*wisdom.Book, error) // the wisdom, read once
 	Cache     string                       // "hot" or "cold": only such entries count

@@ -86,6 +86,32 @@ func TestPredicted(t *testing.T) {
 	}
 }
 
+// TestSteadyWeights: where weights stay from run to run, techniques that could pack them ahead are
+// predicted to do so. Packing in each run takes longer than one step.
+func TestSteadyWeights(t *testing.T) {
+	generic := simd.Generic
+	d, err := cpu.Open(cpu.Options{Threads: 1, Level: &generic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, steady := range []bool{false, true} {
+		o := oracle(d)
+		o.Steady = steady
+		s, err := o.Decide(point("lstm", 64, 1, 1, "fp32"), grid.Spec{Name: auto.Name})
+		if ahead := s.Knobs["transposed"] == 2; err != nil || ahead != steady {
+			t.Errorf("steady %v: %s, %v", steady, s, err)
+		}
+	}
+	o := oracle(d)
+	o.Steady = true
+	train := point("lstm", 64, 1, 1, "fp32")
+	train.Pass = "train"
+	if s, err := o.Decide(train, grid.Spec{Name: auto.Name}); err != nil || s.Knobs["transposed"] != 0 {
+		t.Errorf("training changes weights: %s, %v", s, err)
+	}
+}
+
 // TestPredictedOnCPU: on a processor the cost model decides as well, and its choice can run.
 func TestPredictedOnCPU(t *testing.T) {
 	generic := simd.Generic
