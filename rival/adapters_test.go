@@ -2,6 +2,7 @@ package rival_test
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"rnnbench/rival"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/equations"
 	"rnnbench/rnn/schedule"
 )
 
@@ -20,9 +22,22 @@ type adapter struct {
 	cells      []string
 	precisions []rnn.Precision
 	directions []rnn.Direction
-	lengths    bool     // sequences may have lengths of their own
-	projects   []string // cells that may have a projection
+	lengths    bool       // sequences may have lengths of their own
+	projects   []string   // cells that may have a projection
+	inference  bool       // it runs no training
+	calls      bool       // layers may be called step by step
+	other      string     // a knob that has calls made in another way; "": none
+	file       *cell.Cell // a cell of a file of equations; nil: none
 	command    []string
+}
+
+// tried are the cells that an adapter is asked for.
+func (a adapter) tried() []*cell.Cell {
+	list := slices.Concat(cell.All(), cell.Inners())
+	if a.file != nil {
+		list = append(list, a.file)
+	}
+	return list
 }
 
 // TestPyTorch compares rivals/pytorch.py with the reference, where PyTorch is installed.
@@ -32,7 +47,11 @@ func TestPyTorch(t *testing.T) {
 	}
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		if exec.Command(python, "-c", "import torch, numpy").Run() == nil {
-			hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []rnn.Direction{rnn.FromFirst, rnn.BothWays}, true, []string{"lstm"}, []string{python, "../rivals/pytorch.py"}})
+			hold(t, adapter{
+				cells: []string{"rnn-tanh", "rnn-relu", "gru", "lstm"}, precisions: []rnn.Precision{rnn.FP32, rnn.BF16},
+				directions: []rnn.Direction{rnn.FromFirst, rnn.BothWays}, lengths: true, projects: []string{"lstm"},
+				calls: true, other: "layers", command: []string{python, "../rivals/pytorch.py"},
+			})
 			return
 		}
 	}
@@ -47,7 +66,10 @@ func TestJAX(t *testing.T) {
 	if exec.Command("python3", "-c", "import jax, numpy").Run() != nil {
 		t.Skip("python3 here has no JAX: pip install jax")
 	}
-	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "gilr", "sru", "qrnn", "mingru", "rg-lru"}, []rnn.Precision{rnn.FP32, rnn.BF16}, []rnn.Direction{rnn.FromFirst, rnn.BothWays}, false, nil, []string{"python3", "../rivals/jax_scan.py"}})
+	hold(t, adapter{
+		cells:      []string{"rnn-tanh", "rnn-relu", "gru", "lstm", "gilr", "sru", "qrnn", "mingru", "rg-lru"},
+		precisions: []rnn.Precision{rnn.FP32, rnn.BF16}, directions: []rnn.Direction{rnn.FromFirst, rnn.BothWays}, command: []string{"python3", "../rivals/jax_scan.py"},
+	})
 }
 
 // TestOneDNN builds rivals/onednn and compares it with the reference, where oneDNN is installed.
@@ -65,11 +87,39 @@ func TestOneDNN(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	hold(t, adapter{[]string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole"}, []rnn.Precision{rnn.FP32}, []rnn.Direction{rnn.FromFirst}, false, nil, []string{program}})
+	hold(t, adapter{
+		cells: []string{"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole"}, precisions: []rnn.Precision{rnn.FP32}, directions: []rnn.Direction{rnn.FromFirst}, command: []string{program},
+	})
 }
 
-// hold checks every cell of an adapter at odd sizes, in both passes. The adapter must decline
-// cells, directions, lengths and projections that it does not list.
+// TestONNXRuntime compares rivals/onnx_runtime.py with the reference, where ONNX Runtime's library is.
+func TestONNXRuntime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hundreds of sessions take seconds")
+	}
+	command := []string{"python3", "../rivals/onnx_runtime.py"}
+	r, err := rival.Open(rival.Options{Name: "adapter", Command: command, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 1}})
+	if err != nil {
+		t.Skip(err)
+	}
+	r.Close()
+	const file = "../cells/gru-before.cell"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := equations.Parse(file, "gru-before", string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold(t, adapter{
+		cells: []string{"rnn-tanh", "rnn-relu", "gru", "gru-before", before.Name, "lstm", "lstm-peephole"}, precisions: []rnn.Precision{rnn.FP32},
+		directions: []rnn.Direction{rnn.FromFirst, rnn.FromLast, rnn.BothWays}, lengths: true, inference: true, calls: true, file: before, command: command,
+	})
+}
+
+// hold checks every cell of an adapter at odd sizes, in both passes and called step by step. The adapter
+// must decline cells, passes, directions, lengths, projections and calls that it does not list.
 func hold(t *testing.T, a adapter) {
 	r, err := rival.Open(rival.Options{Name: "adapter", Command: a.command, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 2}})
 	if err != nil {
@@ -79,7 +129,8 @@ func hold(t *testing.T, a adapter) {
 	if r.Version() == "" {
 		t.Error("it does not say its version")
 	}
-	for _, c := range cell.All() {
+	holdCalls(t, r, a)
+	for _, c := range a.tried() {
 		for _, p := range []rnn.Problem{
 			{Input: 1, Hidden: 1, Layers: 1, Batch: 1, Steps: 1},
 			{Input: 13, Hidden: 17, Layers: 1, Batch: 3, Steps: 5},
@@ -95,7 +146,7 @@ func hold(t *testing.T, a adapter) {
 				for i, precision := range slices.Repeat(a.precisions, 4) {
 					p.Cell, p.Pass, p.Precision, p.Direction = c, pass, precision, rnn.Direction(i/len(a.precisions))
 					dev, err := compute(r, p, nil)
-					known := slices.Contains(a.cells, c.Name) && slices.Contains(a.directions, p.Direction) && (a.lengths || p.Lengths == "")
+					known := slices.Contains(a.cells, c.Name) && slices.Contains(a.directions, p.Direction) && (a.lengths || p.Lengths == "") && (pass == rnn.Forward || !a.inference)
 					switch known = known && (p.Projection == 0 || slices.Contains(a.projects, c.Name)); {
 					case known && (err != nil || !dev.OK()):
 						t.Errorf("%v: %v, %v", p, dev, err)

@@ -39,8 +39,11 @@ func cheats(t *testing.T) func(how string) *rival.Rival {
 	}
 }
 
-// against sweeps naive and a rival at a point of a few hundred microseconds, and returns their records.
-func against(ctx context.Context, t *testing.T, r *rival.Rival, m config.Measure) ([]record.Record, error) {
+// layer is a point of a few hundred microseconds.
+var layer = record.Point{Cell: "rnn-tanh", Pass: "forward", Input: 32, Hidden: 32, Layers: 1, Batch: 4, Steps: 40, Precision: "fp32"}
+
+// against sweeps naive and a rival at a point, and returns their records.
+func against(ctx context.Context, t *testing.T, r *rival.Rival, m config.Measure, p record.Point) ([]record.Record, error) {
 	t.Helper()
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
@@ -57,7 +60,6 @@ func against(ctx context.Context, t *testing.T, r *rival.Rival, m config.Measure
 		now = now.Add(m.Warmup / 10)
 		return now
 	}
-	p := record.Point{Cell: "rnn-tanh", Pass: "forward", Input: 32, Hidden: 32, Layers: 1, Batch: 4, Steps: 40, Precision: "fp32"}
 	specs := []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "cheat", Label: "cheat"}}
 	return recs, s.Run(ctx, []tuner.Task{{Point: p, Specs: specs}})
 }
@@ -71,8 +73,6 @@ func briefly() config.Measure {
 
 // TestCheats: no rival that cheats is timed as right, and its record says what is wrong.
 func TestCheats(t *testing.T) {
-	open := cheats(t)
-	const late = "the answer came only after"
 	for how, want := range map[string][]string{ // how it ends, and words of the reason
 		"honest":   {"ok"},
 		"cache":    {"incorrect impossible", "differs from the reference", "does not grow"},
@@ -85,29 +85,53 @@ func TestCheats(t *testing.T) {
 		"fiftieth": {"failed", late},
 		"tiny":     {"impossible failed", "does not grow", late},
 	} {
-		recs, err := against(t.Context(), t, open(how), briefly())
-		wasLate := func(r record.Record) bool { return r.Reason != nil && strings.Contains(*r.Reason, late) }
-		for again := 0; again < 9 && !slices.Contains(want, late) && slices.ContainsFunc(recs, wasLate); again++ {
-			recs, err = against(t.Context(), t, open(how), briefly()) // its answers had to wait for a processor
+		caught(t, how, want, layer)
+	}
+}
+
+// TestCheatsOfCalls: nor is one that cheats where it is called step by step.
+func TestCheatsOfCalls(t *testing.T) {
+	p := layer
+	p.Calls = 120
+	for how, want := range map[string][]string{
+		"honest":   {"ok"},
+		"still":    {"incorrect", "it was right before it was timed, but wrong afterwards"},
+		"uncalled": {"incorrect impossible", "it was right before it was timed, but wrong afterwards", "by this program's clock"},
+		"brief":    {"impossible failed", "by this program's clock", late},
+		"one":      {"impossible", "does not grow"},
+	} {
+		caught(t, how, want, p)
+	}
+}
+
+const late = "the answer came only after"
+
+// caught sweeps a rival that cheats, and naive beside it. want is how it may end, and words of the reason.
+func caught(t *testing.T, how string, want []string, p record.Point) {
+	t.Helper()
+	open := cheats(t)
+	recs, err := against(t.Context(), t, open(how), briefly(), p)
+	wasLate := func(r record.Record) bool { return r.Reason != nil && strings.Contains(*r.Reason, late) }
+	for again := 0; again < 9 && !slices.Contains(want, late) && slices.ContainsFunc(recs, wasLate); again++ {
+		recs, err = against(t.Context(), t, open(how), briefly(), p) // its answers had to wait for a processor
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range recs {
+		r, reason := &recs[i], ""
+		if r.Reason != nil {
+			reason = *r.Reason
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range recs {
-			r, reason := &recs[i], ""
-			if r.Reason != nil {
-				reason = *r.Reason
+		switch {
+		case r.Rival == nil:
+			if r.Status != record.OK {
+				t.Errorf("%s: naive is %s: %s", how, r.Status, reason)
 			}
-			switch {
-			case r.Rival == nil:
-				if r.Status != record.OK {
-					t.Errorf("%s: naive is %s: %s", how, r.Status, reason)
-				}
-			case !slices.Contains(strings.Fields(want[0]), string(r.Status)):
-				t.Errorf("%s is %s: %q", how, r.Status, reason)
-			case len(want) > 1 && !slices.ContainsFunc(want[1:], func(w string) bool { return strings.Contains(reason, w) }):
-				t.Errorf("%s: %s: %q", how, r.Status, reason)
-			}
+		case !slices.Contains(strings.Fields(want[0]), string(r.Status)):
+			t.Errorf("%s is %s: %q", how, r.Status, reason)
+		case len(want) > 1 && !slices.ContainsFunc(want[1:], func(w string) bool { return strings.Contains(reason, w) }):
+			t.Errorf("%s: %s: %q", how, r.Status, reason)
 		}
 	}
 }
@@ -118,7 +142,7 @@ func TestInterruptedRival(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	time.AfterFunc(time.Second, stop) // a request would otherwise last a minute
-	recs, err := against(ctx, t, r, briefly())
+	recs, err := against(ctx, t, r, briefly(), layer)
 	if !errors.Is(err, context.Canceled) || slices.ContainsFunc(recs, func(r record.Record) bool { return r.Rival != nil }) {
 		t.Errorf("%v, %d records", err, len(recs))
 	}

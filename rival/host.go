@@ -44,6 +44,9 @@ func (h *host) Compile(s *schedule.Schedule, _ knob.Params) (device.Program, err
 		return nil, err
 	}
 	p := &program{host: h, op: f, values: map[*schedule.Matrix][]float32{}}
+	if err := json.Unmarshal([]byte(f.Request), &p.work); err != nil {
+		return nil, err
+	}
 	for n := len(h.idle); n > 0; n = len(h.idle) {
 		p.process, h.idle = h.idle[n-1], h.idle[:n-1]
 		if p.process.alive() {
@@ -68,13 +71,16 @@ type program struct {
 	host     *host
 	process  *process
 	op       schedule.Foreign
+	work     work
 	values   map[*schedule.Matrix][]float32
 	prepared bool
 	ran      bool
 	answered bool          // values are the answer of the last run
 	perRun   time.Duration // longest of the samples so far
-	most     int           // runs of a request so far
-	lates    int           // answers to requests of as many runs that came late, in a row
+	runs     pace          // of requests to run
+	calls    pace          // of requests to call
+	written  bool          // values were written that the next call must hand over
+	given    []float32     // inputs that the rival's calls take in turns; nil: those of Prepare or of Write
 }
 
 // Write implements device.Program.
@@ -86,6 +92,7 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 		p.values[m] = make([]float32, m.Elements())
 	}
 	device.Copy(p.values[m], src)
+	p.written = p.prepared
 	return nil
 }
 
@@ -97,10 +104,7 @@ const prepareFactor = 10
 
 // Prepare implements device.Program. It hands over the inputs and keeps no copy.
 func (p *program) Prepare() error {
-	q := prepare{Data: p.host.file("in")}
-	if err := json.Unmarshal([]byte(p.op.Request), &q.work); err != nil {
-		return err
-	}
+	q := prepare{work: p.work, Data: p.host.file("in")}
 	defer os.Remove(q.Data)
 	n, err := p.handOver(q.Data)
 	if err != nil {
@@ -116,7 +120,7 @@ func (p *program) Prepare() error {
 	case !a.OK:
 		return p.process.end(fmt.Errorf("%s sent an invalid answer to prepare and was killed: it has neither ok nor unsupported", p.host.o.Name), device.ErrFault)
 	}
-	p.prepared, p.ran = true, false
+	p.prepared, p.ran, p.written, p.given = true, false, false, nil
 	return nil
 }
 
@@ -131,11 +135,15 @@ func (p *program) handOver(path string) (n int64, err error) {
 		list = append(list, torch.Array{Name: a.Name, Shape: a.Shape, Values: v})
 		n += int64(len(v))
 	}
+	return n, save(path, list)
+}
+
+func save(path string, list []torch.Array) error {
 	f, err := os.Create(path)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return n, errors.Join(torch.WriteNPZ(f, list), f.Close())
+	return errors.Join(torch.WriteNPZ(f, list), f.Close())
 }
 
 // Kernels implements device.Program: kernels are unknown.
@@ -148,9 +156,15 @@ const (
 	mostLate = 3
 )
 
+// A pace is how the answers to requests of one kind come.
+type pace struct {
+	most  int // runs of a request so far
+	lates int // answers to requests of as many runs that came late, in a row
+}
+
 // behind returns an error if n runs were stated to take wall, but the answers of as many runs have come
 // late several times. Answers of fewer runs do not count.
-func (p *program) behind(n int, wall, took time.Duration) error {
+func (p *pace) behind(n int, wall, took time.Duration) error {
 	if n < p.most {
 		return nil
 	}
@@ -169,6 +183,9 @@ func (p *program) Run(n int) (device.Sample, error) {
 	if !p.prepared {
 		return device.Sample{}, errors.New("rival: it was not prepared")
 	}
+	if p.written && p.work.Point.Calls > 0 {
+		return p.callOnce(n)
+	}
 	p.answered = false
 	clear(p.values)
 	q := request{Run: n}
@@ -181,7 +198,7 @@ func (p *program) Run(n int) (device.Sample, error) {
 	}
 	wall, own, err := a.times(took)
 	if err == nil {
-		err = p.behind(n, wall, took)
+		err = p.runs.behind(n, wall, took)
 	}
 	if err != nil {
 		return device.Sample{}, p.process.end(fmt.Errorf("%s sent an invalid answer to run and was killed: %w", p.host.o.Name, err), device.ErrFault)

@@ -119,7 +119,7 @@ func (p *process) ask(limit time.Duration, q request) (a *answer, took time.Dura
 		state := p.reap()
 		return nil, 0, p.end(fmt.Errorf("%s ended during %s (%s)", p.name, q.verb(), state), device.ErrFault)
 	}
-	if pause(p.cmd); q.Run == 0 { // looking takes longer than short runs
+	if pause(p.cmd); q.Run == 0 && q.Call == 0 && q.Read == "" { // looking takes longer than short runs
 		p.strays = strays(p.mark, p.cmd.Process.Pid)
 	}
 	pauseEach(p.strays)

@@ -25,8 +25,11 @@ type request struct {
 	Open    string   `json:"open,omitempty"`    // device
 	Threads int      `json:"threads,omitempty"` // open: threads that the rival may use
 	Prepare *prepare `json:"prepare,omitempty"`
-	Run     int      `json:"run,omitempty"`  // how many times, back to back
-	Read    string   `json:"read,omitempty"` // file that the answer of the last run is written to
+	Run     int      `json:"run,omitempty"`      // how many times, back to back
+	Call    int      `json:"call,omitempty"`     // how many calls, each timed alone
+	SettleS float64  `json:"settle_s,omitempty"` // call: for how long untimed ones are made first, which leave the states as they are
+	Data    string   `json:"data,omitempty"`     // call: .npz file of new inputs, for several calls, and of states if they are new; "": those before
+	Read    string   `json:"read,omitempty"`     // file that the answer of the last run is written to
 	Close   int      `json:"close,omitempty"`
 }
 
@@ -41,6 +44,8 @@ func (q *request) verb() string {
 		return "prepare"
 	case q.Run > 0:
 		return "run"
+	case q.Call > 0:
+		return "call"
 	case q.Read != "":
 		return "read"
 	}
@@ -76,6 +81,7 @@ type point struct {
 	Batch     int      `json:"batch"`
 	Steps     int      `json:"steps"`
 	Direction string   `json:"direction,omitempty"` // "": forward
+	Calls     int      `json:"calls,omitempty"`     // each of so many steps, with the states kept from call to call; 0: runs of a whole sequence
 	Lengths   []int    `json:"lengths,omitempty"`   // of the sequences, the longest first; none: all have all steps
 
 	Projection int `json:"projection,omitempty"` // values of a layer's output, in place of hidden; 0: no projection
@@ -91,7 +97,7 @@ func pointOf(p rnn.Problem) point {
 	return point{
 		Cell: p.Cell.Name, Gates: p.Cell.Gates, States: p.Cell.States, Peepholes: p.Cell.Peeps, Recurrent: p.Cell.Recurrent, Window: p.Cell.Window, Equations: p.Cell.Text,
 		Pass: p.Pass.String(), Precision: p.Precision.String(),
-		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Lengths: lengths, Projection: p.Projection,
+		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Calls: p.Calls, Lengths: lengths, Projection: p.Projection,
 	}
 }
 
@@ -105,11 +111,13 @@ type answer struct {
 	Directions []string    `json:"directions"` // none: forward
 	Lengths    bool        `json:"lengths"`    // sequences may have lengths of their own
 	Projection bool        `json:"projection"` // layers may have a projection
+	Calls      bool        `json:"calls"`      // it may be called step by step
 
-	OK     bool     `json:"ok"`
-	WallS  *float64 `json:"wall_s"`
-	Device any      `json:"device"` // open: its name
-	OwnS   *float64 `json:"device_s"`
+	OK     bool      `json:"ok"`
+	WallS  *float64  `json:"wall_s"`
+	Device any       `json:"device"` // open: its name
+	OwnS   *float64  `json:"device_s"`
+	CallsS []float64 `json:"calls_s"` // of each call
 
 	Unsupported string `json:"unsupported"` // why it declines
 	Error       string `json:"error"`       // why it failed

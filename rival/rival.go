@@ -23,6 +23,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/record/files"
 	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -50,6 +51,7 @@ type Rival struct {
 	directions []string
 	lengths    bool       // sequences may have lengths of their own
 	projection bool       // layers may have a projection
+	calls      bool       // it may be called step by step
 	idle       []*process // with the device open and no program
 	dir        string     // for files
 	remove     func() error
@@ -93,6 +95,7 @@ func Open(o Options) (*Rival, error) {
 		return nil, err
 	}
 	r.version, r.devices, r.precisions, r.lengths, r.projection = a.Version, a.Devices, a.Precisions, a.Lengths, a.Projection
+	r.calls = a.Calls
 	if len(o.Devices) > 0 && !runsOn(o.Devices, o.On.Name) {
 		r.devices = o.Devices
 	}
@@ -113,7 +116,7 @@ func Open(o Options) (*Rival, error) {
 // Failing returns a rival that takes every problem and fails each with why: its points are then lost,
 // but no others.
 func Failing(o Options, why error) *Rival {
-	return &Rival{o: o, failed: why, devices: []string{o.On.Name}, precisions: rnn.Precisions(), directions: rnn.Directions(), lengths: true, projection: true}
+	return &Rival{o: o, failed: why, devices: []string{o.On.Name}, precisions: rnn.Precisions(), directions: rnn.Directions(), lengths: true, projection: true, calls: true}
 }
 
 // launch starts a process and opens the device, if the rival runs there. It returns the answer to
@@ -210,8 +213,8 @@ func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: rivals run whole sequences, but resets are %d%%: set resets to none", schedule.ErrResets, p.Resets)
 	case p.Lengths != "" && !r.lengths:
 		return fmt.Errorf("%w: %s runs all steps of all sequences, but lengths are %.60v: set lengths to full", schedule.ErrLengths, r.o.Name, p.Lengths)
-	case p.Calls > 0:
-		return fmt.Errorf("%w: rivals run whole sequences and keep no state from call to call", schedule.ErrCalls)
+	case p.Calls > 0 && !r.calls:
+		return fmt.Errorf("%w: %s runs whole sequences and keeps no state from call to call", schedule.ErrCalls, r.o.Name)
 	case p.OneHot:
 		return fmt.Errorf("%w: rivals take features, not one-hot input", schedule.ErrInput)
 	case p.Heads > 1:
@@ -298,12 +301,19 @@ func arrays(p *rnn.Plan, w *rnn.Whole) (in, out []schedule.Array) {
 // errForeign reports a schedule that is not a rival's plan.
 var errForeign = errors.New("rival: a rival runs its own plans only")
 
-// foreign returns the operation of a plan.
+// foreign returns the operation of a plan. Of calls, copies of the last states to the first ones follow
+// it: the rival keeps the states itself.
 func foreign(s *schedule.Schedule) (schedule.Foreign, error) {
-	if len(s.Nodes) == 1 {
-		if f, ok := s.Nodes[0].Op.(schedule.Foreign); ok {
-			return f, nil
-		}
+	if len(s.Nodes) == 0 {
+		return schedule.Foreign{}, errForeign
 	}
-	return schedule.Foreign{}, errForeign
+	f, ok := s.Nodes[0].Op.(schedule.Foreign)
+	for _, n := range s.Nodes[1:] {
+		m, is := n.Op.(schedule.Map)
+		ok = ok && is && m.Op == cell.Copy
+	}
+	if !ok {
+		return schedule.Foreign{}, errForeign
+	}
+	return f, nil
 }

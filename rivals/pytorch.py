@@ -9,6 +9,10 @@ libopenblas0-pthread), 2.0 or newer for compile=1, a build with CUDA for GPUs. r
 Knobs: graph=1 replays the pass as a CUDA graph, compile=1 runs it by torch.compile, single=1
 computes with one thread.
 
+Calls of one step are made by torch.nn.RNNCell, GRUCell and LSTMCell, in inference mode: a call of lstm 32 takes
+50 µs, and 78 by torch.nn.LSTM (1.13, Zen 3, one thread). layers=1 makes them by the layers all the same.
+Calls run on a processor alone.
+
 With the argument --rnnbench, python/rnnbench_torch takes the place of torch.nn: the winner of a
 sweep as its users run it (rivals/takehome.toml).
 
@@ -17,6 +21,7 @@ docs/rivals.md describes the protocol.
 """
 
 import importlib
+import itertools
 import json
 import os
 import sys
@@ -43,6 +48,44 @@ CELLS = {
     "lstm": lambda *sizes, **ways: torch.nn.LSTM(*sizes, **ways),
 }
 
+STEPS = {
+    "rnn-tanh": lambda *sizes: torch.nn.RNNCell(*sizes, nonlinearity="tanh"),
+    "rnn-relu": lambda *sizes: torch.nn.RNNCell(*sizes, nonlinearity="relu"),
+    "gru": lambda *sizes: torch.nn.GRUCell(*sizes),
+    "lstm": lambda *sizes: torch.nn.LSTMCell(*sizes),
+}
+
+
+class Step:
+    """One step of a stack of layers, by torch.nn's cells with the layers' parameters. A state is a
+    tuple of tensors for each layer."""
+
+    def __init__(self, cell, module):
+        self.cells = []
+        for l in range(module.num_layers):
+            one = STEPS[cell](module.hidden_size if l else module.input_size, module.hidden_size)
+            for name, _ in list(one.named_parameters()):
+                setattr(one, name, getattr(module, f"{name}_l{l}"))
+            self.cells.append(one)
+
+    @staticmethod
+    def first(states):
+        """The first states of Step from those of torch.nn's layers."""
+        return [tuple(s[l] for s in states) if len(states) > 1 else states[0][l] for l in range(len(states[0]))]
+
+    @staticmethod
+    def last(states):
+        """Those of torch.nn's layers from Step's."""
+        return tuple(map(torch.stack, zip(*states))) if isinstance(states[0], tuple) else torch.stack(states)
+
+    def __call__(self, x, states):
+        x, after = x[0], []
+        for cell, state in zip(self.cells, states):
+            state = cell(x, state)
+            x = state[0] if isinstance(state, tuple) else state
+            after.append(state)
+        return x[None], after
+
 
 def ours(module, precision):
     """Returns rnnbench's module with the parameters of one of torch.nn's."""
@@ -68,6 +111,7 @@ def hello(_):
                 ("compile", "1: run the pass by torch.compile", hasattr(torch, "compile") and not OURS),
                 # Threads of PyTorch and of its BLAS may be in each other's way.
                 ("single", "1: compute with one thread, which may be faster than several", not OURS),
+                ("layers", "1: make calls of one step by torch.nn.LSTM, not by LSTMCell, which is faster", not OURS),
             )
             if here
         ],
@@ -75,6 +119,7 @@ def hello(_):
         "directions": ["forward", "both"],
         "lengths": True,
         "projection": True,
+        "calls": True,
     }
 
 
@@ -106,7 +151,7 @@ class Rival:
 
     def release(self):
         """Drops what the last pass holds: two large ones may not fit."""
-        self.step = self.graph = self.module = self.x = self.start = self.dy = self.output = self.last = None
+        self.step = self.graph = self.module = self.x = self.start = self.dy = self.output = self.last = self.calling = None
         if self.gpu:
             torch.cuda.empty_cache()
 
@@ -116,6 +161,9 @@ class Rival:
             raise Unsupported(f"torch.nn has no {p['cell']}")
         if p["precision"] == "tf32" and not self.gpu:
             raise Unsupported("tf32 needs a GPU")
+        if "calls" in p and self.gpu:
+            raise Unsupported("calls are made on a processor alone")
+        self.point = p
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = p["precision"] == "tf32"
         dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(p["precision"], torch.float32)
         self.train, self.states = p["pass"] == "train", p["states"]
@@ -154,6 +202,11 @@ class Rival:
                 output, last = module(pack(x, self.sizes), first)
                 return output.data, last
 
+        if "calls" in self.point:
+            single = self.point["steps"] == 1 and "projection" not in self.point and not (OURS or knobs.get("compile"))
+            self.calling = Step(self.point["cell"], self.module) if single and not knobs.get("layers") else run
+            self.given = [self.x]
+            self.begin()
         first = self.start[0] if len(self.start) == 1 else tuple(self.start)
         leaves = [*self.module.parameters(), self.x, *self.start]
 
@@ -167,7 +220,11 @@ class Rival:
             self.output, self.last = run(self.x, first)
             self.output.backward(self.dy)
 
-        self.step = train if self.train else forward
+        def call():
+            with torch.inference_mode():
+                self.output, self.state = self.calling(self.given[0], self.state)
+
+        self.step = call if self.calling else train if self.train else forward
         if knobs.get("single") and self.gpu:
             raise Unsupported("threads do not matter on a GPU")
         if knobs.get("graph"):
@@ -183,6 +240,35 @@ class Rival:
         for _ in range(3 if knobs.get("compile") else 1):
             self.step()
         self.wait()
+        if self.calling:
+            self.begin()
+
+    def begin(self):
+        """Sets the states that the next call reads to the first ones."""
+        self.state = self.start[0] if len(self.start) == 1 else tuple(self.start)
+        if isinstance(self.calling, Step):
+            self.state = Step.first(self.start)
+
+    def call(self, m):
+        """Makes calls with inputs in turns, and times each."""
+        if "data" in m:
+            with np.load(m["data"]) as file:
+                put = lambda name: torch.from_numpy(file[name]).to(self.x.dtype)
+                self.given = list(put("input"))
+                if f"{self.states[0]}_0" in file:
+                    self.start = [put(f"{s}_0") for s in self.states]
+                    self.begin()
+        run, state, clock, times = self.calling, self.state, time.perf_counter, []
+        with torch.inference_mode():
+            end = clock() + m.get("settle_s", 0)
+            while clock() < end:  # all from the same states
+                run(self.given[0], state)
+            for x in itertools.islice(itertools.cycle(self.given), m["call"]):
+                start = clock()
+                output, state = run(x, state)
+                times.append(clock() - start)
+        self.output, self.state = output, state
+        return {"calls_s": [round(t, 9) for t in times]}
 
     def capture(self):
         side = torch.cuda.Stream()
@@ -221,6 +307,8 @@ class Rival:
 
     def read(self, m):
         arrays = {"output": self.output}
+        if self.calling:
+            self.last = Step.last(self.state) if isinstance(self.calling, Step) else self.state
         last = self.last if isinstance(self.last, tuple) else (self.last,)
         for s, first, state in zip(self.states, self.start, last):
             arrays[f"{s}_n"] = state.reshape(first.shape)  # torch.compile of 2.11 adds a dimension
@@ -236,7 +324,7 @@ class Rival:
 
 def main():
     rival = Rival()
-    verbs = {"hello": hello, "open": rival.open, "prepare": rival.prepare, "run": rival.run, "read": rival.read}
+    verbs = {"hello": hello, "open": rival.open, "prepare": rival.prepare, "run": rival.run, "call": rival.call, "read": rival.read}
     for line in sys.stdin:
         m = json.loads(line)
         verb = next((v for v in verbs if v in m), None)

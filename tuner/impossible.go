@@ -142,6 +142,37 @@ func grows(ctx context.Context, s *Sweep, c *candidate) error {
 	}
 }
 
+// keepsPace checks that a rival's calls do not take much less time than runs back to back do by the
+// clock of this program. Other techniques' calls are timed here.
+func keepsPace(ctx context.Context, s *Sweep, c *candidate) error {
+	const looks, far, enough = 3, 4, 0.02 // enough: seconds that are long beside handing a request over
+	if c.record.Rival == nil {
+		return nil
+	}
+	pace := math.Inf(1)
+	for n, look := c.perSample, 0; look < looks; {
+		start := time.Now()
+		if _, err := c.runs(ctx, n); err != nil {
+			return err
+		}
+		took := time.Since(start).Seconds()
+		switch {
+		case took >= enough:
+			pace = min(pace, took/float64(n))
+			look++
+		case n >= mostRuns:
+			c.rule(record.ReasonGrowth, fmt.Sprintf("%d runs take %s: the time does not grow with the number of runs", n, quantity.SI(took, "s")))
+			return nil
+		default:
+			n *= 2
+		}
+	}
+	if call := c.samples.Wall[0]; far*call < pace {
+		c.rule(record.ReasonGrowth, fmt.Sprintf("a call takes %s, as it says, but runs back to back take %s each by this program's clock", quantity.SI(call, "s"), quantity.SI(pace, "s")))
+	}
+	return nil
+}
+
 // rule ends c because its times cannot be true.
 func (c *candidate) rule(code, why string) {
 	c.close()
@@ -158,11 +189,15 @@ func judge(ctx context.Context, s *Sweep, c *candidate) {
 		c.rule(code, why)
 		return
 	}
-	if n > 1 || c.perSample < 2 || c.Problem.Calls > 0 || s.Settings.Cache == "cold" || s.Settings.Idle() {
+	check := grows
+	if c.Problem.Calls > 0 {
+		check = keepsPace
+	}
+	if n > 1 || c.perSample < 2 || s.Settings.Cache == "cold" || s.Settings.Idle() {
 		return
 	}
 	start := time.Now()
-	if err := grows(ctx, s, c); err != nil && !errors.Is(err, errCut) {
+	if err := check(ctx, s, c); err != nil && !errors.Is(err, errCut) {
 		s.fail(c, err)
 	}
 	c.record.Cost.Verify += time.Since(start).Seconds()

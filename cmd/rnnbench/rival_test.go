@@ -65,7 +65,7 @@ func TestRival(t *testing.T) {
 	rnnbench(t, sweep+" --print-config").want(t, exit.Done, []string{"[[rival]]", "name = 'example'"}, nil)
 	rnnbench(t, sweep+" --impl example --dry-run").want(t, exit.Done, []string{"2 records = 2 cell × 1 technique"}, nil)
 	rnnbench(t, "tune"+with+" --with-rival --cell rnn-tanh -H 5 -B 1 -T 2 --impl naive,example --effort quick --no-wisdom").want(t, exit.Done, []string{"| example"}, nil)
-	rnnbench(t, "reproduce rivals-cpu --quick --dry-run"+with).want(t, exit.Done, []string{"rivals-cpu: 36 records"}, nil)
+	rnnbench(t, "reproduce rivals-cpu --quick --dry-run"+with).want(t, exit.Done, []string{"rivals-cpu: 39 records"}, nil)
 	rnnbench(t, "report -f report.html").want(t, exit.Done, nil, nil)
 	rnnbench(t, "plot --y time -f plot.svg").want(t, exit.Done, nil, nil)
 

@@ -25,7 +25,7 @@ var RivalsCPU = study.Experiment{
 		if on.GPU { // where it is declined
 			specs = specs[:2]
 		}
-		return againstRivals(s, on, specs, []int{64, 256, 512, 1024}, "bf16")
+		return append(againstRivals(s, on, specs, []int{64, 256, 512, 1024}, "bf16"), calledAgainstRivals(s, on, specs))
 	},
 	Report: reportRivals,
 }
@@ -47,11 +47,7 @@ func againstRivals(s study.Size, on study.Target, own []grid.Spec, hidden []int,
 	if s == study.Quick {
 		cells, batches, steps, hidden = cells[2:], []int{1, 16}, 20, hidden[:2]
 	}
-	specs := slices.Clone(own)
-	for _, r := range on.Rivals {
-		specs = append(specs, r.Specs()...)
-	}
-	part := study.Part{Specs: specs}
+	part := study.Part{Specs: withRivals(own, on)}
 	for _, pass := range []string{"forward", "train"} {
 		for _, precision := range []string{"fp32", half} {
 			if pass == "train" && precision != "fp32" && !on.GPU {
@@ -66,6 +62,29 @@ func againstRivals(s study.Size, on study.Target, own []grid.Spec, hidden []int,
 	return []study.Part{part}
 }
 
+// calledAgainstRivals returns small layers that are called step by step, as a streaming model calls them.
+func calledAgainstRivals(s study.Size, on study.Target, own []grid.Spec) study.Part {
+	cells, hidden := []string{"rnn-tanh", "gru", "lstm"}, []int{32, 64, 128, 256}
+	if s == study.Quick {
+		cells, hidden = cells[2:], hidden[1:2]
+	}
+	part := study.Part{Specs: withRivals(own, on)}
+	for _, cell := range cells {
+		p := record.Point{Cell: cell, Pass: "forward", Steps: 1, Layers: 1, Precision: "fp32", Calls: 1000}
+		part.Points = append(part.Points, study.Product(p, hidden, []int{1})...)
+	}
+	return part
+}
+
+// withRivals returns own and the specs of every rival.
+func withRivals(own []grid.Spec, on study.Target) []grid.Spec {
+	specs := slices.Clone(own)
+	for _, r := range on.Rivals {
+		specs = append(specs, r.Specs()...)
+	}
+	return specs
+}
+
 // reportRivals compares the fastest of rnnbench's techniques with the fastest form of each rival,
 // point by point.
 func reportRivals(recs []record.Record, on study.Target) (*study.Report, error) {
@@ -76,13 +95,20 @@ func reportRivals(recs []record.Record, on study.Target) (*study.Report, error) 
 	}
 	names := slices.DeleteFunc(pick.Labels(recs), func(l string) bool { return slices.Contains(theirs, l) })
 	all := pick.Points(recs)
+	called := func(p record.Point) bool { return p.Calls > 0 }
 	slices.SortStableFunc(all, func(a, b record.Point) int {
-		return cmp.Or(cmp.Compare(a.Pass, b.Pass), cmp.Compare(a.Precision, b.Precision), cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Hidden, b.Hidden), cmp.Compare(a.Batch, b.Batch))
+		return cmp.Or(cmp.Compare(a.Calls, b.Calls), cmp.Compare(a.Pass, b.Pass), cmp.Compare(a.Precision, b.Precision), cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Hidden, b.Hidden), cmp.Compare(a.Batch, b.Batch))
 	})
 	for _, r := range on.Rivals {
-		if t, ratios := rivalTable(recs, all, names, r); len(t.Rows) > 0 {
+		whole, calls := split(duels(recs, all, names, r), called)
+		if len(whole) > 0 {
+			t, ratios := rivalTable(whole, r)
 			rep.Tables = append(rep.Tables, t)
 			againstRival(rep, recs, on, names, r, ratios)
+		}
+		if len(calls) > 0 {
+			rep.Tables = append(rep.Tables, callTable(calls, r))
+			calledAgainst(rep, calls, versioned(recs, r))
 		}
 	}
 	if len(rep.Tables) == 0 {
@@ -97,8 +123,69 @@ type rivalry struct {
 	ratios          estimate.Duel
 }
 
+// A duel is a point with the records of the fastest of rnnbench's techniques and of a rival's forms.
+type duel struct {
+	record.Point
+	own, theirs *record.Record
+	times       estimate.Estimate // how many times as fast as the rival rnnbench is
+}
+
+// duels returns the points that both have measured.
+func duels(recs []record.Record, all []record.Point, names []string, r study.Rival) (list []duel) {
+	for _, p := range all {
+		here := func(q record.Point) bool { return q == p }
+		if own, yard := pick.Fastest(recs, names, here), pick.Fastest(recs, r.Labels(), here); own != nil && yard != nil {
+			list = append(list, duel{p, own, yard, estimate.TimesAsFast(yard, own)})
+		}
+	}
+	return list
+}
+
+// split divides duels into those at points where is does not hold, and the others.
+func split(all []duel, is func(record.Point) bool) (no, yes []duel) {
+	for _, d := range all {
+		if is(d.Point) {
+			yes = append(yes, d)
+		} else {
+			no = append(no, d)
+		}
+	}
+	return no, yes
+}
+
+// callTable returns the table of one rival's calls.
+func callTable(calls []duel, r study.Rival) *table.Table {
+	t := &table.Table{Title: fmt.Sprintf("Time of one call: the fastest of rnnbench's techniques and of %s, the median and the 99th percentile", r.Name), Columns: []table.Column{
+		{Name: "Cell", Key: "cell"}, {Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true},
+		{Name: "rnnbench p50", Key: "rnnbench_p50_s", Right: true}, {Name: "p99", Key: "rnnbench_p99_s", Right: true}, {Name: "technique", Key: "by"},
+		{Name: r.Name + " p50", Key: "rival_p50_s", Right: true}, {Name: "p99", Key: "rival_p99_s", Right: true}, {Name: "form", Key: "rival_by"}, {Name: "×", Key: "ratio", Right: true},
+	}}
+	of := func(x *record.Record, quantile func(*record.Latency) float64) table.Cell {
+		if x.Latency == nil {
+			return show.Missing()
+		}
+		return table.Number(quantile(x.Latency), quantity.SI(quantile(x.Latency), "s"))
+	}
+	p50, p99 := func(l *record.Latency) float64 { return l.P50 }, func(l *record.Latency) float64 { return l.P99 }
+	for _, d := range calls {
+		t.Rows = append(t.Rows, []table.Cell{table.Text(d.Cell), table.Int(d.Hidden), table.Int(d.Batch), table.Int(d.Steps),
+			of(d.own, p50), of(d.own, p99), table.Text(d.own.Impl.Label), of(d.theirs, p50), of(d.theirs, p99), table.Text(d.theirs.Impl.Label), show.Number(d.times.At, "%.2f")})
+	}
+	return t
+}
+
+// calledAgainst adds a finding about the calls of one rival.
+func calledAgainst(rep *study.Report, calls []duel, called string) {
+	var all estimate.Duel
+	for _, d := range calls {
+		all = append(all, d.times)
+	}
+	rep.Findings = append(rep.Findings, fmt.Sprintf("Called step by step: rnnbench's fastest technique is %s.", all.Full(called, "point")))
+	rep.Yardstick("called step by step: " + all.Brief(called))
+}
+
 // rivalTable returns the table of one rival, and its rivalries.
-func rivalTable(recs []record.Record, all []record.Point, names []string, r study.Rival) (*table.Table, []*rivalry) {
+func rivalTable(all []duel, r study.Rival) (*table.Table, []*rivalry) {
 	t := &table.Table{Title: fmt.Sprintf("Time of one run: the fastest of rnnbench's techniques and of %s", r.Name), Columns: []table.Column{
 		{Name: "Pass", Key: "pass"}, {Name: "Precision", Key: "precision"}, {Name: "Cell", Key: "cell"},
 		{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true},
@@ -106,13 +193,8 @@ func rivalTable(recs []record.Record, all []record.Point, names []string, r stud
 		{Name: r.Name, Key: "rival_s", Right: true}, {Name: "form", Key: "rival_by"}, {Name: "×", Key: "ratio", Right: true},
 	}}
 	var list []*rivalry
-	for _, p := range all {
-		here := func(q record.Point) bool { return q == p }
-		own, yard := pick.Fastest(recs, names, here), pick.Fastest(recs, r.Labels(), here)
-		if own == nil || yard == nil {
-			continue
-		}
-		up := estimate.TimesAsFast(yard, own)
+	for _, d := range all {
+		p, own, yard, up := d.Point, d.own, d.theirs, d.times
 		i := slices.IndexFunc(list, func(g *rivalry) bool { return g.pass == p.Pass && g.precision == p.Precision })
 		if i < 0 {
 			i, list = len(list), append(list, &rivalry{pass: p.Pass, precision: p.Precision})
@@ -127,15 +209,20 @@ func rivalTable(recs []record.Record, all []record.Point, names []string, r stud
 
 // againstRival adds findings and figures about one rival.
 func againstRival(rep *study.Report, recs []record.Record, on study.Target, names []string, r study.Rival, list []*rivalry) {
-	called := r.Name
-	if i := slices.IndexFunc(recs, func(x record.Record) bool { return x.Impl.Name == r.Name && x.Rival != nil }); i >= 0 {
-		called = strings.TrimSpace(r.Name + " " + recs[i].Rival.Version)
-	}
+	called := versioned(recs, r)
 	for _, g := range list {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: rnnbench's fastest technique is %s.", g.pass, g.precision, g.ratios.Full(called, "point")))
 		rep.Yardstick(fmt.Sprintf("%s, %s: %s", g.pass, g.precision, g.ratios.Brief(called)))
-		some := pick.Where(recs, func(p record.Point) bool { return p.Pass == g.pass && p.Precision == g.precision })
+		some := pick.Where(recs, func(p record.Point) bool { return p.Pass == g.pass && p.Precision == g.precision && p.Calls == 0 })
 		v := versus{long: called, short: r.Name, labels: r.Labels()}
 		rep.Add(fmt.Sprintf("%s-%s-%s", r.Name, g.pass, g.precision), ratioFigure(some, names, v, on, g.pass, g.precision), nil)
 	}
+}
+
+// versioned is the name of a rival with its version.
+func versioned(recs []record.Record, r study.Rival) string {
+	if i := slices.IndexFunc(recs, func(x record.Record) bool { return x.Impl.Name == r.Name && x.Rival != nil }); i >= 0 {
+		return strings.TrimSpace(r.Name + " " + recs[i].Rival.Version)
+	}
+	return r.Name
 }

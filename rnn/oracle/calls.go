@@ -23,20 +23,20 @@ func Serve(p *rnn.Plan, mem rnn.Memory, d *rnn.Data, run func() error) (got []Te
 		if err != nil {
 			return nil, apart, err
 		}
-		got, apart = appendCall(got, one, d.Problem.Steps), apart.OrWorse(far)
+		got, apart = appendCall(got, one, d.Problem.Steps-p.Steps), apart.OrWorse(far)
 	}
 	return got, apart, nil
 }
 
-// appendCall appends a call's answer to that of the calls before; the sequence has so many steps in
-// all. Where a call shows only its last step, the last call's counts.
-func appendCall(all, one []Tensor, steps int) []Tensor {
+// appendCall appends a call's answer to that of the calls before; the sequence has so many more steps
+// than a call. Where a call leaves out its first steps, or all, the last call's answer counts.
+func appendCall(all, one []Tensor, more int) []Tensor {
 	if all == nil {
 		all = make([]Tensor, len(one))
 	}
 	for i, t := range one {
 		if t.First > 0 {
-			t.First = steps - 1
+			t.First += more
 			all[i] = t
 			continue
 		}
