@@ -99,7 +99,15 @@ func giveAdvice(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFla
 	}
 	f.show = func(recs []record.Record) error {
 		all := advise.Of(recs, func(name string) bool { return slices.Contains(outside, name) }, m)
-		return p.advice(all, f.format, len(outside) == 0)
+		alone := ""
+		switch {
+		case len(outside) > 0:
+		case len(f.rivals) == 0:
+			alone = "Neither PyTorch nor ONNX Runtime was found, so nothing is compared with them: name their files with --rival (see docs/rivals.md)."
+		default:
+			alone = "No rival runs here, so nothing is compared with them: rnnbench list rivals says what each lacks."
+		}
+		return p.advice(all, f.format, alone)
 	}
 	return sweep(ctx, p, cmd, f)
 }
@@ -171,14 +179,14 @@ func raced(b *bench.Bench) []string {
 	return list
 }
 
-// advice prints advice. alone says that no rival was there.
-func (p *program) advice(all []advise.Advice, format string, alone bool) error {
+// advice prints advice. alone says why no rival was there; "": one was.
+func (p *program) advice(all []advise.Advice, format, alone string) error {
 	if format == "json" {
 		return p.json(all)
 	}
 	t := advise.Table(all, "")
-	if alone {
-		t.Notes = append(t.Notes, "Neither PyTorch nor ONNX Runtime was found, so nothing is compared with them: name their files with --rival (see docs/rivals.md).")
+	if alone != "" {
+		t.Notes = append(t.Notes, alone)
 	}
 	if err := t.Write(p.out, format, p.style()); err != nil {
 		return err
