@@ -53,9 +53,17 @@ type Model struct {
 // Of returns the advice that the records of a run give, in their order. outside reports whether a technique
 // is another program.
 func Of(recs []record.Record, outside func(name string) bool, m Model) []Advice {
+	var points []record.Point
+	races := map[record.Point][]*record.Record{}
+	for _, r := range quantity.Latest(recs) {
+		if races[r.Point] == nil {
+			points = append(points, r.Point)
+		}
+		races[r.Point] = append(races[r.Point], r)
+	}
 	var all []Advice
-	for _, race := range quantity.Races(quantity.Latest(recs)) {
-		all = append(all, of(race, outside, m))
+	for _, p := range points {
+		all = append(all, of(quantity.ByTime(races[p]), outside, m))
 	}
 	return all
 }

@@ -76,6 +76,16 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestGraphs: a technique that runs as a CUDA graph is compared with a program that does not.
+func TestGraphs(t *testing.T) {
+	ours := timedRecord("persistent", layer, rounds(1e-6, 12)...)
+	ours.Impl.Knobs, ours.Mode.Graph = map[string]int{"graph": 1}, true
+	all := Of([]record.Record{timedRecord("pytorch", layer, rounds(3e-6, 12)...), ours}, outside, Model{})
+	if len(all) != 1 || all[0].Times == nil || all[0].Best.Setting != "persistent:graph=1" {
+		t.Errorf("%+v", all)
+	}
+}
+
 // TestNothingTimed: advice without a time says why.
 func TestNothingTimed(t *testing.T) {
 	r := timedRecord("persistent", layer)
