@@ -113,6 +113,9 @@ type answer struct {
 	Projection bool        `json:"projection"` // layers may have a projection
 	Calls      bool        `json:"calls"`      // it may be called step by step
 
+	// UnitError is the largest error of its sigmoids and hyperbolic tangents, by the kind of device.
+	UnitError map[string]float64 `json:"unit_error"`
+
 	OK     bool      `json:"ok"`
 	WallS  *float64  `json:"wall_s"`
 	Device any       `json:"device"` // open: its name
@@ -213,6 +216,20 @@ func (a *answer) knobs() ([]knob.Knob, error) {
 		out = append(out, knob.Knob{Name: k.Name, Doc: oneLine(k.Doc, mostText), Values: k.Values})
 	}
 	return out, nil
+}
+
+// mostUnitError is the largest error of functions that a rival may state: that of cuDNN's, rounded up.
+// A larger one would let wrong answers pass.
+const mostUnitError = 1e-5
+
+// unitError returns the error of functions that a hello states for a device, such as cuda:0.
+func (a *answer) unitError(on string) (float64, error) {
+	kind, _, _ := strings.Cut(on, ":")
+	e := a.UnitError[kind]
+	if !(e >= 0 && e <= mostUnitError) {
+		return 0, fmt.Errorf("its unit_error is %g: it must be 0 to %g", e, mostUnitError)
+	}
+	return e, nil
 }
 
 // directions returns the directions of a hello: forward alone, unless it lists some.

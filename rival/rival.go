@@ -52,6 +52,7 @@ type Rival struct {
 	lengths    bool       // sequences may have lengths of their own
 	projection bool       // layers may have a projection
 	calls      bool       // it may be called step by step
+	unitError  float64    // see rnn.Plan.UnitError
 	idle       []*process // with the device open and no program
 	dir        string     // for files
 	remove     func() error
@@ -101,6 +102,9 @@ func Open(o Options) (*Rival, error) {
 	}
 	if r.knobs, err = a.knobs(); err == nil {
 		r.directions, err = a.directions()
+	}
+	if err == nil {
+		r.unitError, err = a.unitError(o.On.Name)
 	}
 	if err != nil {
 		return nil, p.end(fmt.Errorf("%s sent an invalid answer to hello: %w", o.Name, err), device.ErrStart)
@@ -226,6 +230,7 @@ func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 	case !slices.Contains(r.precisions, p.Precision.String()):
 		return fmt.Errorf("%w: %s computes in %s, not %v", schedule.ErrPrecision, r.o.Name, listed(r.precisions), p.Precision)
 	}
+	p.UnitError = r.unitError
 	text, err := json.Marshal(work{pointOf(p.Problem), k})
 	if err != nil {
 		return err

@@ -188,6 +188,19 @@ func TestProjection(t *testing.T) {
 	}
 }
 
+// TestUnitError: a rival may state the error of its functions on a device, within bounds, and the plan says so.
+func TestUnitError(t *testing.T) {
+	for how, want := range map[string]float64{"honest": 0, "approximate hello": 7.6e-6} {
+		plan, _, err := rnn.Layout(open(t, how), problem(cell.LSTM, rnn.Forward), nil)
+		if err != nil || plan.UnitError != want {
+			t.Errorf("%s: %v, %v", how, plan, err)
+		}
+	}
+	if _, err := rival.Open(options(t, "sloppy hello")); err == nil || !strings.Contains(err.Error(), "its unit_error is 0.1: it must be 0 to 1e-05") {
+		t.Errorf("a rival with wrong functions: %v", err)
+	}
+}
+
 // TestStrangers: whatever a rival does, it costs only the point, is reported, and ends in time.
 func TestStrangers(t *testing.T) {
 	for _, c := range []struct {

@@ -151,6 +151,10 @@ func (s *stranger) say(verb, line string) {
 		fmt.Println(`{"unsupported":"no such layers here"}`)
 	case "sideways":
 		fmt.Println(`{"devices":["cpu"],"precisions":["fp32"],"directions":["sideways"]}`)
+	case "approximate": // its functions are off, on this device
+		fmt.Println(strings.Replace(line, "{", `{"unit_error":{"cpu":7.6e-6,"cuda":1},`, 1))
+	case "sloppy": // more so than any may be
+		fmt.Println(strings.Replace(line, "{", `{"unit_error":{"cpu":0.1},`, 1))
 	case "unprojected":
 		fmt.Println(`{"devices":["cpu"],"precisions":["fp32"],"directions":["forward","both"],"lengths":true}`)
 	case "forward":

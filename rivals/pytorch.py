@@ -120,6 +120,9 @@ def hello(_):
         "lengths": True,
         "projection": True,
         "calls": True,
+        # cuDNN's persistent kernels, which PyTorch chooses for small layers, approximate sigmoids and
+        # hyperbolic tangents: outputs were off by up to 7.2e-6 (9.14, H200).
+        "unit_error": {} if OURS else {"cuda": 2.0**-17},
     }
 
 

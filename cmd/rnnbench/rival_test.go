@@ -87,7 +87,7 @@ func TestRival(t *testing.T) {
 		{"sweep -H 3 --impl absent --rival " + absent, exit.Usage, "absent cannot be started"},
 		{"sweep -H 3 --impl script --rival script.toml", exit.Usage, "the command of the [[rival]] names nothere.py, which does not exist"},
 		{"tune -H 3 --impl example" + with, exit.Usage, "example is a rival: add --with-rival to race it"},
-		{"export -H 3 --impl example" + with, exit.Usage, "has no flag --rival: it belongs to list, reproduce, sweep, tune, verify"},
+		{"export -H 3 --impl example" + with, exit.Usage, "has no flag --rival: it belongs to advise, list, reproduce, sweep, tune, verify"},
 	} {
 		rnnbench(t, c.line).want(t, c.code, nil, []string{c.message})
 	}
