@@ -14,7 +14,6 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/rnn/axis"
 	"rnnbench/tuner/auto"
-	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
 
@@ -144,7 +143,7 @@ func completeGrid(cmd *cobra.Command) {
 	}))
 	completeFlag(cmd, "device", deviceCompletions)
 	completeFlag(cmd, "resume", completer(completeRuns))
-	for _, k := range config.Keys() {
+	for _, k := range configKeys() {
 		if len(k.Choices) > 0 {
 			completeFlag(cmd, k.Name, cobra.FixedCompletions(k.Choices, cobra.ShellCompDirectiveNoFileComp))
 		}

@@ -24,11 +24,11 @@ const (
 
 // claimsOf returns the Markdown table of the papers' findings beside the records of a machine. It
 // marks records of other commits than newest.
-func claimsOf(t *testing.T, machine, newest string) string {
+func claimsOf(t *testing.T, from readings, machine, newest string) string {
 	t.Helper()
 	var list []report.Reproduction
 	for _, e := range experiments.All() {
-		found := recordedAt(t, machine, e)
+		found := from.at(t, machine, e)
 		if found == nil {
 			continue
 		}
@@ -48,6 +48,18 @@ func claimsOf(t *testing.T, machine, newest string) string {
 		text = strings.Replace(text, r.Experiment.ID, fmt.Sprintf("[%s](%s/%s/report.md), %s", id, machine, id, date), 1)
 	}
 	return text
+}
+
+// readings are what machines recorded of experiments, each read once for all tables.
+type readings map[[2]string]*report.Reproduction
+
+func (all readings) at(t *testing.T, machine string, e study.Experiment) *report.Reproduction {
+	t.Helper()
+	key := [2]string{machine, e.ID}
+	if _, known := all[key]; !known {
+		all[key] = recordedAt(t, machine, e)
+	}
+	return all[key]
 }
 
 // recordedAt returns what a machine recorded of an experiment; nil: nothing.
@@ -99,7 +111,7 @@ const everything = "every experiment"
 const secondRuns = "again"
 
 // recordings returns all experiments with their newest records.
-func recordings(t *testing.T) (list []report.Recording) {
+func recordings(t *testing.T, from readings) (list []report.Recording) {
 	t.Helper()
 	machines, err := filepath.Glob("../../results/*-*")
 	if err != nil || len(machines) < 2 {
@@ -109,7 +121,7 @@ func recordings(t *testing.T) (list []report.Recording) {
 		x := report.Recording{Experiment: e}
 		for _, dir := range machines {
 			machine := filepath.Base(dir)
-			found := recordedAt(t, machine, e)
+			found := from.at(t, machine, e)
 			if found == nil {
 				continue
 			}
@@ -126,13 +138,14 @@ func recordings(t *testing.T) (list []report.Recording) {
 
 // TestRecordedTables compares the pages' tables with the records from which they are made.
 func TestRecordedTables(t *testing.T) {
-	all := recordings(t)
+	from := readings{}
+	all := recordings(t, from)
 	for _, page := range []string{recordedPage, differencesPage} {
 		old, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := withTables(t, page, string(old), all)
+		text := withTables(t, from, page, string(old), all)
 		switch {
 		case *update:
 			if err := os.WriteFile(page, []byte(text), 0o666); err != nil {
@@ -145,7 +158,7 @@ func TestRecordedTables(t *testing.T) {
 }
 
 // withTables is a page with its tables made anew.
-func withTables(t *testing.T, page, old string, all []report.Recording) string {
+func withTables(t *testing.T, from readings, page, old string, all []report.Recording) string {
 	t.Helper()
 	const begin, end = "<!-- recorded: ", "<!-- end -->\n"
 	var text strings.Builder
@@ -168,7 +181,7 @@ func withTables(t *testing.T, page, old string, all []report.Recording) string {
 		case differences:
 			made = differing(t, all)
 		default:
-			made = claimsOf(t, of, report.NewestCommit(all))
+			made = claimsOf(t, from, of, report.NewestCommit(all))
 		}
 		text.WriteString(begin + of + " -->\n" + made + end)
 		rest = after

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -36,9 +37,12 @@ func (t *texts) String() string     { return "" }
 func (t *texts) Type() string       { return t.kind }
 func (t *texts) Set(s string) error { t.list = append(t.list, s); return nil }
 
+// configKeys are the keys of config, listed once: each flag of each command looks for its own.
+var configKeys = sync.OnceValue(config.Keys)
+
 // add defines the flag of one of config's keys.
 func (s *settings) add(f *pflag.FlagSet, name, kind, short string) {
-	keys := config.Keys()
+	keys := configKeys()
 	i := slices.IndexFunc(keys, func(k config.Key) bool { return k.Name == name })
 	k := keys[i]
 	doc := k.Doc

@@ -114,18 +114,34 @@ func each(w schedule.View, f func(i, j int)) {
 func (v values) gemm(op schedule.Gemm) {
 	_, _, k := op.Sizes()
 	out := make([]float64, op.C.Rows*op.C.Cols)
-	each(op.C, func(i, j int) {
+	// A column of B is gathered once for all rows of A.
+	row, column := make([][]float64, op.C.Rows), make([]float64, k)
+	for i := range row {
+		row[i] = make([]float64, k)
 		for q := range k {
-			ai, aj, bi, bj := i, q, q, j
 			if op.TransA {
-				ai, aj = q, i
+				row[i][q] = *v.at(op.A, q, i)
+			} else {
+				row[i][q] = *v.at(op.A, i, q)
 			}
-			if op.TransB {
-				bi, bj = j, q
-			}
-			out[i*op.C.Cols+j] += *v.at(op.A, ai, aj) * *v.at(op.B, bi, bj)
 		}
-	})
+	}
+	for j := range op.C.Cols {
+		for q := range k {
+			if op.TransB {
+				column[q] = *v.at(op.B, j, q)
+			} else {
+				column[q] = *v.at(op.B, q, j)
+			}
+		}
+		for i, a := range row {
+			sum := 0.0
+			for q, b := range column {
+				sum += a[q] * b
+			}
+			out[i*op.C.Cols+j] = sum
+		}
+	}
 	each(op.C, func(i, j int) {
 		if !op.Accumulate {
 			*v.at(op.C, i, j) = 0

@@ -30,7 +30,7 @@ enum { TOGETHER = 8 }; // blocks that run at the same time if one waits for anot
 struct Meeting { unsigned come = 0, of = 0, turn = 0; };
 struct Cluster { Meeting all; unsigned char* shared; size_t stride; };
 struct Block { Meeting all, some[16]; unsigned char* shared; unsigned rank; Cluster* cluster; };
-struct Warp { Meeting all; unsigned slot[2][32]; unsigned of; };
+struct Warp { Meeting all; unsigned slot[2][6][32]; unsigned of; };
 struct Bulk { void* to; const void* from; int bytes; };
 struct Copy { void* to; const void* from; int bytes, group; };
 struct Fiber { void* sp; Index thread, block; Block* in; Warp* warp; unsigned lane, turn; bool done; bool apart; const unsigned* waits; unsigned seen; Bulk written[8]; int writes; Copy* copies; int coming, room, groups; };
@@ -106,15 +106,17 @@ static void arrive_at(int which, int threads) {
 }
 static void __threadfence() {}
 
-// exchange shows v to the warp and returns what all lanes show.
-static const unsigned* exchange(unsigned v) {
+// exchange shows n values to the warp and returns what all lanes show of each. They stay until the lane exchanges again.
+typedef const unsigned lanes[32];
+static lanes* exchange(const unsigned* v, int n) {
   Warp& w = *current->warp;
-  unsigned* slot = w.slot[current->turn++ % 2];
-  slot[current->lane] = v;
+  unsigned(*slot)[32] = w.slot[current->turn++ % 2];
+  for (int i = 0; i < n; i++) slot[i][current->lane] = v[i];
   meet(w.all);
   current->apart = false;
   return slot;
 }
+static const unsigned* exchange(unsigned v) { return *exchange(&v, 1); }
 static unsigned __float_as_uint(float f) { unsigned u; memcpy(&u, &f, 4); return u; }
 static float __uint_as_float(unsigned u) { float f; memcpy(&f, &u, 4); return f; }
 static float __shfl_xor_sync(unsigned, float v, int mask) { return __uint_as_float(exchange(__float_as_uint(v))[current->lane ^ mask]); }
@@ -132,7 +134,10 @@ static unsigned __ballot_sync(unsigned, int v) {
 }
 static bool __any_sync(unsigned, int v) { return __ballot_sync(0xffffffff, v); }
 static bool __all_sync(unsigned, int v) { return !__any_sync(0xffffffff, !v); }
-static int __popc(unsigned v) { return __builtin_popcount(v); }
+static int __popc(unsigned v) { // the compiler's own would need its library
+  v -= v >> 1 & 0x55555555, v = (v & 0x33333333) + (v >> 2 & 0x33333333);
+  return ((v + (v >> 4)) & 0x0f0f0f0f) * 0x01010101 >> 24;
+}
 static int __ffs(unsigned v) { return __builtin_ffs(v); }
 static unsigned atomicAdd(unsigned* p, unsigned v) { const unsigned old = *p; *p += v; return old; }
 static unsigned atomicMax(unsigned* p, unsigned v) { const unsigned old = *p; *p = old > v ? old : v; return old; }
@@ -227,9 +232,11 @@ static void tensor_load(shared_t to, const tensor_map& m, int column, int n, int
   char* here = (char*)to;
   for (long long t = time; t < time + m.box[2]; t++)
     for (long long b = n; b < n + m.box[1]; b++)
-      for (long long c = column; c < column + m.box[0]; c++, here += m.size)
-        if (c < m.sizes[0] && b < m.sizes[1] && t < m.sizes[2]) memcpy(turned(here, m.turned), m.at + c * m.size + b * m.strides[0] + t * m.strides[1], m.size);
-        else memset(turned(here, m.turned), 0, m.size);
+      for (long long c = column, piece = 16 / m.size; c < column + m.box[0]; c += piece, here += 16) {
+        const long long inside = b < m.sizes[1] && t < m.sizes[2] ? max(0ll, min(piece, m.sizes[0] - c)) * m.size : 0;
+        if (inside > 0) memcpy(turned(here, m.turned), m.at + c * m.size + b * m.strides[0] + t * m.strides[1], inside);
+        if (inside < 16) memset(turned(here, m.turned) + inside, 0, 16 - inside);
+      }
   ((Bar*)bar)->bytes -= here - (char*)to;
   bar_settle((Bar*)bar);
 }
@@ -328,17 +335,35 @@ static unsigned fresh(unsigned v) { return v; }
 static unsigned bits_of(float v) { return __float_as_uint(v); }
 static unsigned bits_of(bf16 v) { return v.bits; }
 static unsigned bits_of(fp16 v) { return v.bits; }
-static float element(float, unsigned word, int) { return __uint_as_float(word & 0xffffe000); }
-template <class W> static float element(W, unsigned word, int k) { return widen(W{(unsigned short)(word >> 16 * k)}); }
-template <class W> static void mma_part(W w, float* c, const unsigned* a, unsigned b0, unsigned b1) {
-  unsigned all[6][32];
-  for (int i = 0; i < 6; i++) memcpy(all[i], exchange(i < 4 ? a[i] : i == 4 ? b0 : b1), sizeof all[i]);
-  const int row = current->lane / 4, four = current->lane % 4, pair = 4 / sizeof(W);
-  for (int i = 0; i < 4; i++)
-    for (int k = 0; k < 8 * pair; k++) {
-      const int half = k / (4 * pair), lane = k / pair % 4;
-      c[i] += element(w, all[half * 2 + i / 2][row * 4 + lane], k % pair) * element(w, all[4 + half][(2 * four + i % 2) * 4 + lane], k % pair);
+// A product of a lane has two rows and two columns at a time: c[0] and c[1] of the first row, c[2] and c[3] of the
+// second. Each sum is taken in the order of k.
+#define QUICK __attribute__((always_inline)) inline
+typedef unsigned words __attribute__((vector_size(16)));
+typedef float floats __attribute__((vector_size(16)));
+static QUICK floats elements(float, words v, int) { return (floats)(v & 0xffffe000); }
+static QUICK floats elements(bf16, words v, int k) { return (floats)(k ? v & 0xffff0000 : v << 16); }
+static QUICK floats elements(fp16, words v, int k) { // as widen
+  if (k) v >>= 16;
+  const float scale = 0x1p112f;
+  const words u = (words)((floats)((v & 0x7fff) << 13) * scale), infinite = (words)((v & 0x7c00) == 0x7c00);
+  return (floats)(u | infinite & 0x7f800000 | (v & 0x8000) << 16);
+}
+static QUICK words by_row(unsigned first, unsigned second) { return words{first, first, second, second}; }
+static QUICK words by_column(unsigned first, unsigned second) { return words{first, second, first, second}; }
+#define FAST __attribute__((optimize("O2")))
+template <class W> FAST static void mma_part(W w, float* c, const unsigned* a, unsigned b0, unsigned b1) {
+  const unsigned mine[] = {a[0], a[1], a[2], a[3], b0, b1};
+  lanes* const all = exchange(mine, 6);
+  const int row = current->lane / 4 * 4, column = current->lane % 4 * 8;
+  floats sum;
+  memcpy(&sum, c, sizeof sum);
+  for (int half = 0; half < 2; half++)
+    for (int lane = 0; lane < 4; lane++) {
+      const words x = by_row(all[half * 2][row + lane], all[half * 2 + 1][row + lane]);
+      const words y = by_column(all[4 + half][column + lane], all[4 + half][column + 4 + lane]);
+      for (int k = 0; k < 4 / (int)sizeof(W); k++) sum += elements(w, x, k) * elements(w, y, k);
     }
+  memcpy(c, &sum, sizeof sum);
 }
 struct matrix { shared_t at; int apart; };
 static matrix matrix_at(shared_t at, int apart) { return {at, apart}; }
@@ -347,17 +372,22 @@ static void mma_end() {}
 static void mma_commit() {}
 template <int> static void mma_wait() {}
 static void settled(const float*) {}
-template <int N, class W> static void mma_wide(W w, float* c, const unsigned* a, matrix m, int bytes, bool add) {
-  unsigned all[4][32];
-  for (int i = 0; i < 4; i++) memcpy(all[i], exchange(a[i]), sizeof all[i]);
-  const int row = current->lane / 4, four = current->lane % 4;
-  float left[2][16]; // of both rows of this lane
-  for (int r = 0; r < 2; r++)
-    for (int k = 0; k < 16; k++) left[r][k] = element(w, all[k / 8 * 2 + r][row * 4 + k / 2 % 4], k % 2);
-  for (int i = 0; i < N / 2; i++) {
-    const shared_t column = m.at + bytes + (i / 4 * 8 + 2 * four + i % 2) * 16;
-    if (!add) c[i] = 0;
-    for (int k = 0; k < 16; k++) c[i] += left[i / 2 % 2][k] * element(w, *(const unsigned*)(column + k / 8 * m.apart + k % 8 / 2 * 4), k % 2);
+template <int N, class W> FAST static void mma_wide(W w, float* c, const unsigned* a, matrix m, int bytes, bool add) {
+  lanes* const all = exchange(a, 4);
+  const int row = current->lane / 4 * 4, four = current->lane % 4;
+  floats left[16]; // of both rows of this lane
+  for (int k = 0; k < 16; k++) left[k] = elements(w, by_row(all[k / 8 * 2][row + k / 2 % 4], all[k / 8 * 2 + 1][row + k / 2 % 4]), k % 2);
+  for (int i = 0; i < N / 2; i += 4) {
+    const shared_t column = m.at + bytes + (i / 4 * 8 + 2 * four) * 16;
+    floats sum = {};
+    if (add) memcpy(&sum, c + i, sizeof sum);
+    for (int k = 0; k < 16; k += 2) {
+      const unsigned* const two = (const unsigned*)(column + k / 8 * m.apart + k % 8 / 2 * 4);
+      const words y = by_column(two[0], two[4]);
+      sum += left[k] * elements(w, y, 0);
+      sum += left[k + 1] * elements(w, y, 1);
+    }
+    memcpy(c + i, &sum, sizeof sum);
   }
 }
 template <int N, class W> static void mma_wide(W w, float* c, matrix a, int before, matrix m, int bytes) {
@@ -395,15 +425,16 @@ static void launch_some(const Geometry& g, void** args, void (*kernel)(void**), 
   const unsigned threads = g.block[0] * g.block[1] * g.block[2], blocks = g.grid[0] * g.grid[1] * g.grid[2];
   const unsigned warps = (threads + 31) / 32;
   unsigned together = g.cooperative ? blocks : g.cluster > 1 ? g.cluster : min(most, blocks);
-  const size_t stack = 32 << 10;
+  const size_t stack = (32 << 10) + 192; // no power of two: the tops of all stacks would share a few places of the cache
   body = kernel, arguments = args;
   blockDim = {g.block[0], g.block[1], g.block[2]}, gridDim = {g.grid[0], g.grid[1], g.grid[2]};
-  Fiber* fibers = new Fiber[together * threads];
-  Block* in = new Block[together];
-  Warp* warp = new Warp[together * warps];
+  // Each is filled below, block by block.
+  Fiber* fibers = (Fiber*)malloc(together * threads * sizeof(Fiber));
+  Block* in = (Block*)malloc(together * sizeof(Block));
+  Warp* warp = (Warp*)malloc(together * warps * sizeof(Warp));
   char* stacks = (char*)malloc(stack * together * threads);
   const size_t stride = (g.shared + 511) / 256 * 256;
-  Cluster* clusters = new Cluster[together];
+  Cluster* clusters = (Cluster*)malloc(together * sizeof(Cluster));
   unsigned char* shared = (unsigned char*)aligned_alloc(256, together * stride);
   for (unsigned first = 0; first < blocks; first += together) {
     together = min(together, blocks - first);
@@ -432,8 +463,8 @@ static void launch_some(const Geometry& g, void** args, void (*kernel)(void**), 
     const unsigned all = together * threads;
     for (unsigned left = all, turn = 0; left > 0; turn += 97) { // a different one first each time
       left = 0;
-      for (unsigned n = 0; n < all; n++)
-        if (const unsigned i = (n + turn) % all; !fibers[i].done) {
+      for (unsigned n = 0, i = turn % all; n < all; n++, i = i + 1 < all ? i + 1 : 0)
+        if (!fibers[i].done) {
           if (fibers[i].waits && *fibers[i].waits == fibers[i].seen) {
             left++;
             continue;
@@ -445,11 +476,7 @@ static void launch_some(const Geometry& g, void** args, void (*kernel)(void**), 
         }
     }
   }
-  free(shared), free(stacks);
-  delete[] warp;
-  delete[] in;
-  delete[] clusters;
-  delete[] fibers;
+  free(shared), free(stacks), free(warp), free(in), free(clusters), free(fibers);
 }
 static void launch(const Geometry& g, void** args, void (*kernel)(void**)) { launch_some(g, args, kernel, 1); }
 static void launch_together(const Geometry& g, void** args, void (*kernel)(void**)) { launch_some(g, args, kernel, TOGETHER); }
