@@ -202,4 +202,3 @@ func (p *program) advice(all []advise.Advice, format, alone string) error {
 	_, err := fmt.Fprintln(p.out, strings.Join(slices.Compact(lines), "\n"))
 	return err
 }
-

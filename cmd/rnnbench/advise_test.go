@@ -34,8 +34,8 @@ func TestAdvise(t *testing.T) {
 		t.Errorf("a layer that was not named is in\n%s", o.out)
 	}
 	for words, want := range map[string]string{
-		"advise":                                  "name a model's file with --model FILE",
-		"advise --model nothing.pt":               "no such file",
+		"advise":                    "name a model's file with --model FILE",
+		"advise --model nothing.pt": "no such file",
 		"advise --model m.safetensors --layer to": "did you mean top?",
 		"advise --model m.safetensors -H 5":       "--hidden has no effect, because every layer of --model sets hidden",
 		"sweep --layer top":                       "--layer names a layer of a model: add --model FILE",

@@ -145,7 +145,11 @@ func valuesOf(a axis.Axis) (list [][2]string) {
 		}
 		return list
 	}
-	for _, w := range wordsOf(a.Name) {
+	words := wordsOf(a.Name)
+	if words == nil {
+		words = []string{a.Default} // its other values are known while something is measured
+	}
+	for _, w := range words {
 		doc := ""
 		if c := cell.Lookup(w); a.Name == "cell" && c != nil {
 			doc = c.Doc

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/x448/float16"
 )
 
@@ -181,12 +179,12 @@ func (m *Model) decodeList(raw []byte, kind dtype, n int) (values []float32, cou
 			switch kind.list {
 			case tensorFloats:
 				var b uint32
-				b, used = protowire.ConsumeFixed32(list)
+				b, used = scanFixed32(list)
 				bits = uint64(b)
 			case tensorDoubles:
-				bits, used = protowire.ConsumeFixed64(list)
+				bits, used = scanFixed64(list)
 			default:
-				bits, used = protowire.ConsumeVarint(list)
+				bits, used = scanVarint(list)
 			}
 			if used < 0 {
 				return nil, 0, errWire

@@ -4,17 +4,10 @@ import (
 	"errors"
 	"iter"
 	"math"
-
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Tags of the fields that are read: the field's number and its form on the wire.
 const (
-	varint  = tag(protowire.VarintType)
-	fixed32 = tag(protowire.Fixed32Type)
-	fixed64 = tag(protowire.Fixed64Type)
-	bytes   = tag(protowire.BytesType)
-
 	modelGraph    = 7<<3 | bytes
 	modelFunction = 25<<3 | bytes
 
@@ -107,27 +100,13 @@ func (m *Model) fields(message []byte) iter.Seq2[field, error] {
 				yield(field{}, err)
 				return
 			}
-			number, form, n := protowire.ConsumeTag(message)
+			t, n := scanTag(message)
 			if n < 0 {
 				yield(field{}, errWire)
 				return
 			}
-			f := field{tag: tag(number)<<3 | tag(form)}
 			message = message[n:]
-			switch form {
-			case protowire.VarintType:
-				f.bits, n = protowire.ConsumeVarint(message)
-			case protowire.Fixed32Type:
-				var v uint32
-				v, n = protowire.ConsumeFixed32(message)
-				f.bits = uint64(v)
-			case protowire.Fixed64Type:
-				f.bits, n = protowire.ConsumeFixed64(message)
-			case protowire.BytesType:
-				f.bytes, n = protowire.ConsumeBytes(message)
-			default: // groups: ONNX has none
-				n = -1
-			}
+			f, n := scanField(t, message)
 			if n < 0 {
 				yield(field{}, errWire)
 				return
@@ -162,20 +141,20 @@ func (m *Model) first(message []byte, t tag) ([]byte, error) {
 func Starts(head []byte) bool {
 	const version = 1<<3 | varint
 	for i := 0; ; i++ {
-		number, form, n := protowire.ConsumeTag(head)
+		t, n := scanTag(head)
 		if n < 0 {
 			return false
 		}
 		head = head[n:]
-		switch t := tag(number)<<3 | tag(form); {
+		switch {
 		case i == 0 && t != version:
 			return false
 		case t == modelGraph || t == modelFunction:
 			return true
-		case number > 26 || form != protowire.BytesType && form != protowire.VarintType:
+		case t>>3 > 26 || t&7 != bytes && t&7 != varint:
 			return false
 		}
-		if n = protowire.ConsumeFieldValue(number, form, head); n < 0 {
+		if _, n = scanField(t, head); n < 0 {
 			return false
 		}
 		head = head[n:]
@@ -191,7 +170,7 @@ func (f field) varints(to []int64, most int) ([]int64, error) {
 		return to, nil
 	}
 	for b := f.bytes; len(b) > 0 && len(to) < most; {
-		v, n := protowire.ConsumeVarint(b)
+		v, n := scanVarint(b)
 		if n < 0 {
 			return nil, errWire
 		}
@@ -206,7 +185,7 @@ func (f field) floats(to []float32) ([]float32, error) {
 		return append(to, math.Float32frombits(uint32(f.bits))), nil
 	}
 	for b := f.bytes; len(b) > 0; {
-		v, n := protowire.ConsumeFixed32(b)
+		v, n := scanFixed32(b)
 		if n < 0 {
 			return nil, errWire
 		}
