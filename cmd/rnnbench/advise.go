@@ -107,7 +107,7 @@ func giveAdvice(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFla
 		default:
 			alone = "No rival runs here, so nothing is compared with them: rnnbench list rivals says what each lacks."
 		}
-		return p.advice(all, f.format, alone)
+		return p.advice(all, recs, f.format, alone)
 	}
 	return sweep(ctx, p, cmd, f)
 }
@@ -180,11 +180,11 @@ func raced(b *bench.Bench) []string {
 }
 
 // advice prints advice. alone says why no rival was there; "": one was.
-func (p *program) advice(all []advise.Advice, format, alone string) error {
+func (p *program) advice(all []advise.Advice, recs []record.Record, format, alone string) error {
 	if format == "json" {
 		return p.json(all)
 	}
-	t := advise.Table(all, "")
+	t := advise.Table(all, recs)
 	if alone != "" {
 		t.Notes = append(t.Notes, alone)
 	}
@@ -195,7 +195,7 @@ func (p *program) advice(all []advise.Advice, format, alone string) error {
 	if format == "markdown" {
 		fence = "```"
 	}
-	lines := []string{"", "To use it (make lib builds the library):"}
+	lines := []string{"", "To use it (make lib builds the library; auto takes the technique above):"}
 	for _, a := range all {
 		lines = append(append(append(lines, fence), a.Use...), fence)
 	}

@@ -26,7 +26,8 @@ type Advice struct {
 	Lo    *float64 `json:"times_as_fast_lo"`
 	Hi    *float64 `json:"times_as_fast_hi"`
 
-	Doubts []string `json:"doubts"` // why not to believe it
+	Verdict string   `json:"verdict"` // whether to believe it
+	Doubts  []string `json:"doubts"`  // why not
 
 	Memory int64    `json:"mem_bytes"`
 	Floor  *float64 `json:"floor_s"` // the least time of a run; null: unknown
@@ -92,6 +93,7 @@ func of(race []*record.Record, outside func(name string) bool, m Model) Advice {
 			}
 			a.Doubts = append(a.Doubts, fmt.Sprintf("%s has no time: %s", quantity.Label(r), why))
 		}
+		a.Verdict = "nothing was timed"
 		return a
 	}
 	a.Memory = best.Work.Memory
@@ -100,7 +102,7 @@ func of(race []*record.Record, outside func(name string) bool, m Model) Advice {
 	}
 	a.Use = m.use(p)
 	a.Doubts = append(a.Doubts, doubts(best, today)...)
-	if today == nil {
+	if a.Verdict = "nothing to compare with"; today == nil {
 		return a
 	}
 	v, _ := record.Ratio(best, today)
@@ -108,15 +110,21 @@ func of(race []*record.Record, outside func(name string) bool, m Model) Advice {
 	if v.Known() {
 		a.Lo, a.Hi = &v.Lo, &v.Hi
 	}
+	a.Verdict = verdict(v)
+	return a
+}
+
+// verdict says whether to believe a ratio.
+func verdict(v record.Interval) string {
 	switch {
 	case !v.Known():
-		a.Doubts = append(a.Doubts, "there are too few samples for an interval")
-	case v.Value >= 1 && !v.Leads():
-		a.Doubts = append(a.Doubts, fmt.Sprintf("the lead over %s may be chance", a.Today.Label))
-	case v.Value < 1:
-		a.Doubts = append(a.Doubts, fmt.Sprintf("%s is faster: stay with it", a.Today.Label))
+		return "no: too few samples"
+	case v.Leads():
+		return "yes: at least " + quantity.Factor(v.Lo)
+	case v.Hi < 1:
+		return "yes: stay with today's"
 	}
-	return a
+	return "no: it may be chance"
 }
 
 // timed describes a record; nil: there is none.
@@ -126,7 +134,8 @@ func timed(r *record.Record) *Timed {
 	}
 	t := &Timed{Label: quantity.Label(r), Setting: setting(r), Seconds: r.Seconds()}
 	if c := r.Impl.Choice; c != nil {
-		t.Label, t.Setting = r.Impl.Name, cmp.Or(c.Impl, t.Setting)
+		t.Setting = cmp.Or(c.Impl, t.Setting)
+		t.Label = t.Setting
 	}
 	if r.Latency != nil {
 		t.P99 = &r.Latency.P99
@@ -164,7 +173,7 @@ func doubts(best, today *record.Record) (list []string) {
 		slices.Sort(list)
 	}
 	for _, s := range quantity.Doubts(both) {
-		list = append(list, strings.TrimSuffix(s, "."))
+		list = append(list, strings.ToLower(s[:1])+strings.TrimSuffix(s[1:], "."))
 	}
 	return list
 }

@@ -45,20 +45,21 @@ func TestOf(t *testing.T) {
 	noisy := timedRecord("persistent", layer, rounds(1e-6, 12)...)
 	noisy.Warnings = []string{record.WarnNoisy}
 	for _, c := range []struct {
-		name   string
-		recs   []record.Record
-		best   string
-		today  string
-		times  float64
-		doubts []string
+		name    string
+		recs    []record.Record
+		best    string
+		today   string
+		times   float64
+		verdict string
+		doubts  []string
 	}{
-		{"a clear lead", []record.Record{timedRecord("naive", layer, rounds(3e-6, 12)...), timedRecord("persistent", layer, rounds(1e-6, 12)...), timedRecord("pytorch", layer, rounds(9e-6, 12)...), timedRecord("onnxruntime", layer, rounds(2e-6, 12)...)}, "persistent", "onnxruntime", 2, nil},
-		{"a vendor's library", []record.Record{timedRecord("persistent", layer, rounds(1e-6, 12)...), timedRecord("cudnn", layer, rounds(4e-6, 12)...)}, "persistent", "cudnn", 4, nil},
-		{"nothing to compare with", []record.Record{timedRecord("persistent", layer, rounds(1e-6, 12)...)}, "persistent", "", 0, nil},
-		{"noise", []record.Record{noisy, timedRecord("pytorch", layer, rounds(3e-6, 12)...)}, "persistent", "pytorch", 3, []string{"times of persistent are noisy"}},
-		{"a rival that wins", []record.Record{timedRecord("persistent", layer, rounds(2e-6, 12)...), timedRecord("pytorch", layer, rounds(1e-6, 12)...)}, "persistent", "pytorch", 0.5, []string{"pytorch is faster: stay with it"}},
-		{"too few samples", []record.Record{timedRecord("persistent", layer, 1e-6), timedRecord("pytorch", layer, 2e-6)}, "persistent", "pytorch", 2, []string{"there are too few samples for an interval"}},
-		{"a tie", []record.Record{timedRecord("persistent", layer, rounds(1e-6, 12)...), timedRecord("pytorch", layer, rounds(1.001e-6, 12)...)}, "persistent", "pytorch", 1.001, []string{"the lead over pytorch may be chance"}},
+		{"a clear lead", []record.Record{timedRecord("naive", layer, rounds(3e-6, 12)...), timedRecord("persistent", layer, rounds(1e-6, 12)...), timedRecord("pytorch", layer, rounds(9e-6, 12)...), timedRecord("onnxruntime", layer, rounds(2e-6, 12)...)}, "persistent", "onnxruntime", 2, "yes: at least 2.00×", nil},
+		{"a vendor's library", []record.Record{timedRecord("persistent", layer, rounds(1e-6, 12)...), timedRecord("cudnn", layer, rounds(4e-6, 12)...)}, "persistent", "cudnn", 4, "yes: at least 4.00×", nil},
+		{"nothing to compare with", []record.Record{timedRecord("persistent", layer, rounds(1e-6, 12)...)}, "persistent", "", 0, "nothing to compare with", nil},
+		{"noise", []record.Record{noisy, timedRecord("pytorch", layer, rounds(3e-6, 12)...)}, "persistent", "pytorch", 3, "yes: at least 3.00×", []string{"times of persistent are noisy"}},
+		{"a rival that wins", []record.Record{timedRecord("persistent", layer, rounds(2e-6, 12)...), timedRecord("pytorch", layer, rounds(1e-6, 12)...)}, "persistent", "pytorch", 0.5, "yes: stay with today's", nil},
+		{"too few samples", []record.Record{timedRecord("persistent", layer, 1e-6), timedRecord("pytorch", layer, 2e-6)}, "persistent", "pytorch", 2, "no: too few samples", nil},
+		{"a tie", []record.Record{timedRecord("persistent", layer, rounds(1e-6, 12)...), timedRecord("pytorch", layer, rounds(1.001e-6, 12)...)}, "persistent", "pytorch", 1.001, "no: it may be chance", nil},
 	} {
 		all := Of(c.recs, outside, Model{})
 		if len(all) != 1 {
@@ -70,8 +71,8 @@ func TestOf(t *testing.T) {
 		if a.Today != nil {
 			today, times = a.Today.Label, *a.Times
 		}
-		if a.Best.Label != c.best || today != c.today || times < c.times*0.999 || times > c.times*1.001 || !slices.Equal(a.Doubts, slices.Concat([]string{}, c.doubts)) {
-			t.Errorf("%s: best %s, today %s, %g times, doubts %q", c.name, a.Best.Label, today, times, a.Doubts)
+		if a.Best.Label != c.best || today != c.today || times < c.times*0.999 || times > c.times*1.001 || a.Verdict != c.verdict || !slices.Equal(a.Doubts, slices.Concat([]string{}, c.doubts)) {
+			t.Errorf("%s: best %s, today %s, %g times, %s, doubts %q", c.name, a.Best.Label, today, times, a.Verdict, a.Doubts)
 		}
 	}
 }
@@ -122,12 +123,13 @@ func TestUse(t *testing.T) {
 // TestTable: the table has a row for each shape and a note for each doubt, and the advice is JSON.
 func TestTable(t *testing.T) {
 	m := Model{"m.onnx", false, map[string][]string{layer.Weights: {"LSTM_1", "LSTM_2"}}}
-	all := Of([]record.Record{timedRecord("persistent", layer, rounds(2e-6, 12)...), timedRecord("pytorch", layer, rounds(1e-6, 12)...)}, outside, m)
+	recs := []record.Record{timedRecord("persistent", layer, rounds(2e-6, 12)...), timedRecord("pytorch", layer, rounds(1e-6, 12)...)}
+	all := Of(recs, outside, m)
 	var out bytes.Buffer
-	if err := Table(all, "").Write(&out, "markdown", table.Options{}); err != nil {
+	if err := Table(all, recs).Write(&out, "markdown", table.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"2 layers: lstm 32→64", "persistent", "2.00 µs", "0.50×", "see [1]", "[1] Pytorch is faster: stay with it.", "LSTM_1, LSTM_2", "1.00 MiB"} {
+	for _, want := range []string{"[1] 2 layers, each lstm 32→64", "persistent", "2.00 µs", "0.50×", "yes: stay with today's", "LSTM_1 was timed. The others of this shape take as long: LSTM_2.", "1.00 MiB", "persistent: recurrent weights"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}

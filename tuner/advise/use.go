@@ -46,9 +46,13 @@ func (m Model) useC(p record.Point, cell string) []string {
 	if names := m.Layers[p.Weights]; len(names) > 0 {
 		layer = fmt.Sprintf(" --layer '%s'", names[0])
 	}
-	return []string{
+	lines := []string{
 		fmt.Sprintf("rnnbench export --model '%s'%s -B 1 -T 1 -f weights.npz", m.File, layer),
 		fmt.Sprintf("rnnbench_layer(device, %q, &layer);", description),
 		fmt.Sprintf("rnnbench_plan(layer, %d, %d, %q, \"auto\", NULL, &plan);  /* then rnnbench_bind the arrays of weights.npz */", p.Batch, p.Steps, p.Pass),
 	}
+	if n := len(m.Layers[p.Weights]); n > 1 {
+		lines = append(lines, fmt.Sprintf("/* and the same for %d more layers */", n-1))
+	}
+	return lines
 }
