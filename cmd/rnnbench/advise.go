@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rnnbench/impl"
 	"rnnbench/modelfile"
 	"rnnbench/record"
+	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/advise"
 	"rnnbench/tuner/bench"
@@ -159,21 +162,24 @@ func rivalsOfUsers() (files []string) {
 	return files
 }
 
-// raced lists what advise measures: auto, each form of each rival, and vendors' libraries.
+// raced lists what advise measures: auto, and each form of each rival and of each vendor's library.
 func raced(b *bench.Bench) []string {
 	list := []string{"auto"}
-	for _, r := range b.Rivals {
-		for _, k := range knob.OneAtATime(r.Varied()) {
-			spec := r.Name()
-			for name, v := range k {
-				spec += fmt.Sprintf(":%s=%d", name, v)
+	add := func(name string, knobs []knob.Knob) {
+		for _, k := range knob.OneAtATime(knobs) {
+			spec := name
+			for _, set := range slices.Sorted(maps.Keys(k)) {
+				spec += fmt.Sprintf(":%s=%d", set, k[set])
 			}
 			list = append(list, spec)
 		}
 	}
-	for name := range b.Info.Libraries {
-		if bench.IsVendor(name) {
-			list = append(list, name)
+	for _, r := range b.Rivals {
+		add(r.Name(), r.Varied())
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Info.Libraries)) {
+		if t := impl.Lookup(name); t != nil && bench.IsVendor(name) {
+			add(name, t.Knobs(rnn.Problem{}))
 		}
 	}
 	return list
