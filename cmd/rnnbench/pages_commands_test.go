@@ -174,14 +174,16 @@ func TestGuideRuns(t *testing.T) {
 		t.Skip("runs the whole tour")
 	}
 	text := page(t, "docs/guide.md")
-	records, err := filepath.Abs(filepath.Join(root, "results"))
+	checkout, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	t.Chdir(dir)
-	if err := os.Symlink(records, "results"); err != nil {
-		t.Skip("the folder of recorded runs cannot be linked: ", err)
+	for _, folder := range []string{"results", "modelfile"} {
+		if err := os.Symlink(filepath.Join(checkout, folder), folder); err != nil {
+			t.Skip("the folders of recorded runs and of models cannot be linked: ", err)
+		}
 	}
 	t.Setenv("RNNBENCH_WISDOM", filepath.Join(dir, "wisdom.toml"))
 	ran := 0
