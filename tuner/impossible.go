@@ -142,11 +142,12 @@ func grows(ctx context.Context, s *Sweep, c *candidate) error {
 	}
 }
 
-// keepsPace checks that a rival's calls do not take much less time than runs back to back do by the
-// clock of this program. Other techniques' calls are timed here. What else the machine does can only
-// lengthen runs, so it takes the shortest of many short looks, until the rival is cleared.
+// keepsPace checks a rival's calls by runs back to back and the clock of this program: calls do not take
+// much less time, and more runs take more. Other techniques' calls are timed here. What else the machine
+// does can only lengthen runs. So any of many short looks clears an honest rival, and a look that lasts
+// much longer than a program is kept waiting shows whether time grows.
 func keepsPace(ctx context.Context, s *Sweep, c *candidate) error {
-	const least, most, far, enough = 3, 60, 4, 0.004 // enough: seconds, less than a scheduler's slice
+	const looks, far, short, long = 60, 4, 0.004, 0.15 // seconds: less than a scheduler's slice, and many slices
 	if c.record.Rival == nil {
 		return nil
 	}
@@ -155,38 +156,35 @@ func keepsPace(ctx context.Context, s *Sweep, c *candidate) error {
 		_, err := c.runs(ctx, n)
 		return time.Since(start).Seconds(), err
 	}
-	n, call, pace := c.perSample, c.samples.Wall[0], 0.0
-	for { // as many runs as take long enough
+	stays := func(n int, t float64) error {
+		c.rule(record.ReasonGrowth, fmt.Sprintf("%d runs take %s: the time does not grow with the number of runs", n, quantity.SI(t, "s")))
+		return nil
+	}
+	n, call, pace := c.perSample, c.samples.Wall[0], math.Inf(1)
+	for look := 0; pace > far*call; {
 		t, err := took(n)
 		if err != nil {
 			return err
 		}
-		if t >= enough {
-			break
-		}
-		if n *= 2; n >= mostRuns {
-			c.rule(record.ReasonGrowth, fmt.Sprintf("%d runs take %s: the time does not grow with the number of runs", n/2, quantity.SI(t, "s")))
+		switch {
+		case t >= short && look == looks:
+			c.rule(record.ReasonGrowth, fmt.Sprintf("a call takes %s, as it says, but runs back to back take %s each by this program's clock", quantity.SI(call, "s"), quantity.SI(pace, "s")))
 			return nil
+		case t >= short:
+			pace = min(pace, t/float64(n))
+			look++
+		case n >= mostRuns:
+			return stays(n, t)
+		default:
+			n *= 2
 		}
 	}
-	short, long := math.Inf(1), math.Inf(1) // the difference leaves out what a request takes
-	for look := range most {
-		for _, x := range []struct {
-			n    int
-			best *float64
-		}{{n, &short}, {2 * n, &long}} {
-			t, err := took(x.n)
-			if err != nil {
-				return err
-			}
-			*x.best = min(*x.best, t)
-		}
-		if pace = (long - short) / float64(n); look+1 >= least && pace <= far*call {
-			return nil
-		}
+	n = int(min(mostRuns, max(1, long/call)))
+	t, err := took(n)
+	if err == nil && far*t < float64(n)*call {
+		return stays(n, t)
 	}
-	c.rule(record.ReasonGrowth, fmt.Sprintf("a call takes %s, as it says, but runs back to back take %s each by this program's clock", quantity.SI(call, "s"), quantity.SI(pace, "s")))
-	return nil
+	return err
 }
 
 // rule ends c because its times cannot be true.

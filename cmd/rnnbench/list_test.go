@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,11 +12,15 @@ import (
 )
 
 func TestManage(t *testing.T) {
-	model, err := filepath.Abs("../../modelfile/testdata/checkpoint.pt")
+	const model = "checkpoint.pt"
+	content, err := os.ReadFile(filepath.Join("../../modelfile/testdata", model))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
+	if err := os.WriteFile(model, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	valid := func(line string) {
 		t.Helper()
 		o := rnnbench(t, line)
