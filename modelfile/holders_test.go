@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"rnnbench/modelfile"
+	"rnnbench/rnn"
 	"rnnbench/rnn/axis"
 )
 
@@ -75,22 +76,27 @@ func TestHolders(t *testing.T) {
 	} {
 		for _, legacy := range []bool{false, true} {
 			w := &torchWriter{numberFormat: f, legacy: legacy}
-			value := c.value(w)
-			file, err := modelfile.Read(at(t, "a.pt", w.file(t, value)))
-			if err != nil {
-				t.Errorf("%s: %v", c.name, err)
-				continue
-			}
-			var names []string
-			for _, l := range file.Layers {
-				names = append(names, l.Name)
-				if l.Point != p || !reflect.DeepEqual(l.Tensors, want) || l.Note != "" {
-					t.Errorf("%s: %s is %+v (%s%s)", c.name, l.Name, l.Point, l.Declined, l.Note)
-				}
-			}
-			if !slices.Equal(names, c.want) {
-				t.Errorf("%s: layers %q, not %q", c.name, names, c.want)
-			}
+			held(t, c.name, w.file(t, c.value(w)), c.want, p, want)
 		}
+	}
+}
+
+// held checks that a file holds layers of these names, each at p and with these tensors.
+func held(t *testing.T, what string, content []byte, want []string, p axis.Point, tensors []rnn.Tensor) {
+	t.Helper()
+	file, err := modelfile.Read(at(t, "a.pt", content))
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	var names []string
+	for _, l := range file.Layers {
+		names = append(names, l.Name)
+		if l.Point != p || !reflect.DeepEqual(l.Tensors, tensors) || l.Note != "" {
+			t.Errorf("%s: %s is %+v (%s%s)", what, l.Name, l.Point, l.Declined, l.Note)
+		}
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("%s: layers %q, not %q", what, names, want)
 	}
 }

@@ -106,7 +106,6 @@ func TestModules(t *testing.T) {
 		}
 		return all
 	}
-	point := func(p axis.Point) string { return p.Cell + " " + p.String() }
 	for _, c := range []struct {
 		name    string
 		tensors []saved
@@ -160,23 +159,31 @@ func TestModules(t *testing.T) {
 			}
 			var got []string
 			for _, l := range file.Layers {
-				s := l.Name + ": " + l.Declined
-				if l.Declined == "" {
-					s += point(l.Point)
-					if d := problemOf(t, l.Point); len(rnn.NewData(d, 1, 1, "normal").Tensors) != len(l.Tensors)+1+l.Point.Reads()*len(d.Cell.States) {
-						t.Errorf("%s: there are %d tensors", c.name, len(l.Tensors))
-					}
-				}
-				if l.Note != "" {
-					s += " (" + l.Note + ")"
-				}
-				got = append(got, s)
+				got = append(got, told(t, l))
 			}
 			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%s, %s: %q\nwant %q", c.name, name, got, c.want)
 			}
 		}
 	}
+}
+
+func point(p axis.Point) string { return p.Cell + " " + p.String() }
+
+// told is a layer's name, and its point or why it is declined, and its note.
+func told(t *testing.T, l modelfile.Layer) string {
+	t.Helper()
+	s := l.Name + ": " + l.Declined
+	if l.Declined == "" {
+		s += point(l.Point)
+		if d := problemOf(t, l.Point); len(rnn.NewData(d, 1, 1, "normal").Tensors) != len(l.Tensors)+1+l.Point.Reads()*len(d.Cell.States) {
+			t.Errorf("%s: there are %d tensors", l.Name, len(l.Tensors))
+		}
+	}
+	if l.Note != "" {
+		s += " (" + l.Note + ")"
+	}
+	return s
 }
 
 // TestNumbers: the extremes of each format, and a format that weights do not have.

@@ -46,11 +46,7 @@ Batch and steps are 1 by default, as where a model runs on a stream of samples.`
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := &sweepFlags{}
-	f.grid(cmd)
-	f.rivalFlag(cmd)
-	f.measureFlags(cmd)
-	f.device(cmd)
-	f.source(cmd)
+	f.flags(cmd)
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
 		f.add(fs, "out", "DIR", "")
 		f.add(fs, "label", "WORD", "")

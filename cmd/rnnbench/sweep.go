@@ -57,11 +57,7 @@ Every call is timed alone.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := &sweepFlags{}
-	f.grid(cmd)
-	f.rivalFlag(cmd)
-	f.measureFlags(cmd)
-	f.device(cmd)
-	f.source(cmd)
+	f.flags(cmd)
 	f.runFlags(cmd)
 	progressFlag(p, cmd)
 	addGroup(cmd, "Run", func(fs *pflag.FlagSet) {
@@ -70,6 +66,15 @@ Every call is timed alone.`,
 	formatFlags(p, cmd, &f.format, &f.baseline)
 	completeGrid(cmd)
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error { return sweep(ctx, p, cmd, f) })
+}
+
+// flags adds the flags that say what is measured, how and where.
+func (f *sweepFlags) flags(cmd *cobra.Command) {
+	f.grid(cmd)
+	f.rivalFlag(cmd)
+	f.measureFlags(cmd)
+	f.device(cmd)
+	f.source(cmd)
 }
 
 // measureFlags adds the flags that say how to measure.
