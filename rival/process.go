@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"rnnbench/device"
@@ -35,7 +36,7 @@ type process struct {
 	ended  chan struct{} // closed when the process has ended
 	broken error         // why it can no longer be used; nil: it can
 	mark   string        // in its environment
-	strays []int         // processes that it has started and that have left its group
+	strays atomic.Value  // the processes that it has started and that have left its group: []int
 }
 
 // start starts a rival's command.
@@ -100,7 +101,7 @@ func (p *process) ask(limit time.Duration, q request) (a *answer, took time.Dura
 		return nil, 0, err
 	}
 	resume(p.cmd)
-	resumeEach(p.strays)
+	resumeEach(p.known())
 	timer := time.AfterFunc(limit, p.kill)
 	start := time.Now()
 	_, err = p.stdin.Write(append(text, '\n'))
@@ -120,9 +121,9 @@ func (p *process) ask(limit time.Duration, q request) (a *answer, took time.Dura
 		return nil, 0, p.end(fmt.Errorf("%s ended during %s (%s)", p.name, q.verb(), state), device.ErrFault)
 	}
 	if pause(p.cmd); q.Run == 0 && q.Call == 0 && q.Read == "" { // looking takes longer than short runs
-		p.strays = strays(p.mark, p.cmd.Process.Pid)
+		p.strays.Store(strays(p.mark, p.cmd.Process.Pid))
 	}
-	pauseEach(p.strays)
+	pauseEach(p.known())
 	a, err = parse(line)
 	if err != nil {
 		return nil, 0, p.invalid(q, line, err)
@@ -169,10 +170,16 @@ func (f *failure) Unwrap() []error { return f.causes }
 // startFailure marks err as that of a rival that does not start.
 func startFailure(err error) error { return &failure{err.Error(), []error{err, device.ErrStart}} }
 
+// known returns the strays that the last look has found.
+func (p *process) known() []int {
+	list, _ := p.strays.Load().([]int)
+	return list
+}
+
 // kill kills the process and those that it has started.
 func (p *process) kill() {
 	killAll(p.cmd)
-	killStrays(p.mark, p.cmd.Process.Pid)
+	killStrays(p.mark, p.cmd.Process.Pid, p.known())
 	_ = p.stdout.Close() // survivors may hold it
 }
 
@@ -191,13 +198,13 @@ func (p *process) close() {
 	}
 	p.broken = fmt.Errorf("%s is closed", p.name)
 	resume(p.cmd)
-	resumeEach(p.strays)
+	resumeEach(p.known())
 	timer := time.AfterFunc(5*time.Second, p.kill)
 	defer timer.Stop()
 	_, _ = p.stdin.Write([]byte(`{"close":1}` + "\n")) // it may have ended
 	_ = p.stdin.Close()
 	<-p.ended
-	killStrays(p.mark, 0)
+	killStrays(p.mark, 0, p.known())
 }
 
 // alive reports whether the process can be asked.

@@ -34,18 +34,37 @@ func strays(mark string, group int) (list []int) {
 		if g, err := syscall.Getpgid(pid); err != nil || g == group {
 			continue
 		}
-		text, err := os.ReadFile("/proc/" + entry.Name() + "/environ")
-		if err == nil && bytes.Contains(append([]byte{0}, text...), []byte("\x00"+mark+"\x00")) {
+		if marked, _ := environment(pid, mark); marked {
 			list = append(list, pid)
 		}
 	}
 	return list
 }
 
-// killStrays kills what strays returns, and what they start meanwhile.
-func killStrays(mark string, group int) {
+// environment reports whether a process has a mark in its environment. A living process without
+// any environment is bare: the kernel shows none while the process starts another program.
+func environment(pid int, mark string) (marked, bare bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return false, false
+	}
+	if len(text) == 0 {
+		_, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // which a zombie has not
+		return false, err == nil
+	}
+	return bytes.Contains(append([]byte{0}, text...), []byte("\x00"+mark+"\x00")), false
+}
+
+// killStrays kills what strays returns, and what they start meanwhile. Of the known processes,
+// which strays has returned before, it kills the bare ones too.
+func killStrays(mark string, group int, known []int) {
 	for range 100 {
 		list := strays(mark, group)
+		for _, pid := range known {
+			if _, bare := environment(pid, mark); bare {
+				list = append(list, pid)
+			}
+		}
 		if len(list) == 0 {
 			return
 		}

@@ -62,3 +62,25 @@ func TestStrays(t *testing.T) {
 		}
 	}
 }
+
+// TestStrayMidExec: a known stray is killed while the kernel shows no environment of it, as it does
+// when the stray starts another program. A process that is not known is left alone.
+func TestStrayMidExec(t *testing.T) {
+	var list []*exec.Cmd
+	for range 2 {
+		c := exec.Command("sleep", "600")
+		c.Env = []string{}
+		if err := c.Start(); err != nil {
+			t.Skip("this test needs sleep: ", err)
+		}
+		defer func() { _ = c.Process.Kill() }()
+		list = append(list, c)
+	}
+	killStrays("RNNBENCH_RIVAL=0-0", 0, []int{list[0].Process.Pid})
+	if err := list[0].Wait(); err == nil || list[0].ProcessState.Exited() {
+		t.Errorf("the known stray ended with %v, and was not killed", err)
+	}
+	if _, bare := environment(list[1].Process.Pid, "RNNBENCH_RIVAL=0-0"); !bare {
+		t.Error("a process that is no stray was killed")
+	}
+}

@@ -3,8 +3,8 @@
 package rival
 
 // Elsewhere than on Linux, processes that leave the group of a rival live on.
-func newMark() string          { return "" }
-func strays(string, int) []int { return nil }
-func killStrays(string, int)   {}
-func pauseEach([]int)          {}
-func resumeEach([]int)         {}
+func newMark() string               { return "" }
+func strays(string, int) []int      { return nil }
+func killStrays(string, int, []int) {}
+func pauseEach([]int)               {}
+func resumeEach([]int)              {}
