@@ -14,6 +14,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/equations"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -28,6 +29,7 @@ type adapter struct {
 	calls      bool       // layers may be called step by step
 	other      string     // a knob that has calls made in another way; "": none
 	file       *cell.Cell // a cell of a file of equations; nil: none
+	knobs      knob.Params
 	command    []string
 }
 
@@ -145,7 +147,7 @@ func hold(t *testing.T, a adapter) {
 			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
 				for i, precision := range slices.Repeat(a.precisions, 4) {
 					p.Cell, p.Pass, p.Precision, p.Direction = c, pass, precision, rnn.Direction(i/len(a.precisions))
-					dev, err := compute(r, p, nil)
+					dev, err := compute(r, p, a.knobs)
 					known := slices.Contains(a.cells, c.Name) && slices.Contains(a.directions, p.Direction) && (a.lengths || p.Lengths == "") && (pass == rnn.Forward || !a.inference)
 					switch known = known && (p.Projection == 0 || slices.Contains(a.projects, c.Name)); {
 					case known && (err != nil || !dev.OK()):

@@ -127,9 +127,10 @@ type answer struct {
 }
 
 type knobOffer struct {
-	Name   string `json:"name"`
-	Doc    string `json:"doc"`
-	Values []int  `json:"values"` // the default first
+	Name     string `json:"name"`
+	Doc      string `json:"doc"`
+	Values   []int  `json:"values"`   // the default first
+	Internal bool   `json:"internal"` // for experiments: no list offers it, and no tuner turns it
 }
 
 // mostLine is the length of the longest answer, in bytes.
@@ -213,7 +214,11 @@ func (a *answer) knobs() ([]knob.Knob, error) {
 				return nil, fmt.Errorf("knob %s has the value %d twice, or it is too large", k.Name, v)
 			}
 		}
-		out = append(out, knob.Knob{Name: k.Name, Doc: oneLine(k.Doc, mostText), Values: k.Values})
+		one := knob.Knob{Name: k.Name, Doc: oneLine(k.Doc, mostText), Values: k.Values, Internal: k.Internal}
+		if k.Internal {
+			one.Values, one.Min, one.Max = k.Values[:1], slices.Min(k.Values), slices.Max(k.Values)
+		}
+		out = append(out, one)
 	}
 	return out, nil
 }

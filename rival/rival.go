@@ -187,7 +187,7 @@ func (r *Rival) Knobs(rnn.Problem) []knob.Knob { return r.knobs }
 // Varied returns the knobs whose values experiments compare.
 func (r *Rival) Varied() []knob.Knob {
 	if len(r.o.Vary) == 0 {
-		return r.knobs
+		return knob.Public(r.knobs)
 	}
 	return slices.DeleteFunc(slices.Clone(r.knobs), func(k knob.Knob) bool { return !slices.Contains(r.o.Vary, k.Name) })
 }

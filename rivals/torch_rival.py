@@ -46,6 +46,8 @@ def knobs(*offers):
 class Rival:
     """The device, and the pass that was prepared last."""
 
+    stream = None
+
     def said(self):
         """The name and version of what computes, for reasons why it declines."""
         return f"PyTorch {torch.__version__}"
@@ -102,15 +104,21 @@ class Rival:
                 raise Unsupported(f"{self.said()} cannot capture this pass: {str(e).splitlines()[0]}")
             raise
 
+    def side(self):
+        """The stream that graphs are captured on."""
+        if self.stream is None:
+            self.stream = torch.cuda.Stream()
+        return self.stream
+
     def capture(self):
-        side = torch.cuda.Stream()
+        side = self.side()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(3):
                 self.step()
         torch.cuda.current_stream().wait_stream(side)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
+        with torch.cuda.graph(self.graph, stream=side):
             self.step()
         self.step = self.graph.replay
         self.step()

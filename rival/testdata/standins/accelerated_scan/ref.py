@@ -1,0 +1,1 @@
+from . import steps as scan
