@@ -22,21 +22,24 @@ docs/rivals.md describes the protocol.
 
 import importlib
 import itertools
+import json
 import os
 import sys
 import time
 
-import torch_rival
-from torch_rival import Unsupported, np, torch
+# What libraries print goes to standard error: standard output is the protocol's.
+answers = os.fdopen(os.dup(1), "w", buffering=1)
+os.dup2(2, 1)
 
-OURS = "--rnnbench" in sys.argv[1:]
-absent = torch_rival.absent
-if OURS and not absent:
-    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
-    try:
+try:
+    import numpy as np
+    import torch
+    OURS = "--rnnbench" in sys.argv[1:]
+    if OURS:
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
         import rnnbench_torch
-    except (ImportError, OSError) as e:
-        absent = f"librnnbench.so is not there for {sys.executable}: {e}"
+except (ImportError, OSError) as e:
+    torch, absent = None, str(e)
 
 CELLS = {
     "rnn-tanh": lambda *sizes, **ways: torch.nn.RNN(*sizes, nonlinearity="tanh", **ways),
@@ -89,46 +92,83 @@ def ours(module, precision):
     return getattr(rnnbench_torch, type(module).__name__).from_torch(module, precision=precision)
 
 
-class Rival(torch_rival.Rival):
-    """A pass by torch.nn, or by rnnbench's modules."""
+class Unsupported(Exception):
+    """Work that PyTorch declines, with the reason."""
 
-    def hello(self, _):
-        if absent:
-            return {"error": absent}
-        gpus = torch_rival.gpus()
-        return {
-            "name": "rnnbench-torch" if OURS else "pytorch",
-            "version": torch.__version__,
-            "devices": torch_rival.devices(),
-            "knobs": torch_rival.knobs(
-                ("graph", "1: replay the pass as a CUDA graph", [0, 1], gpus > 0),
-                ("compile", "1: run the pass by torch.compile", [0, 1], hasattr(torch, "compile") and not OURS),
+
+def hello(_):
+    if torch is None:
+        return {"error": f"PyTorch, NumPy or librnnbench.so is not there for {sys.executable}: {absent}"}
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return {
+        "name": "rnnbench-torch" if OURS else "pytorch",
+        "version": torch.__version__,
+        "devices": ["cpu"] + [f"cuda:{i}" for i in range(gpus)],
+        "knobs": [
+            {"name": name, "doc": doc, "values": [0, 1]}
+            for name, doc, here in (
+                ("graph", "1: replay the pass as a CUDA graph", gpus > 0),
+                ("compile", "1: run the pass by torch.compile", hasattr(torch, "compile") and not OURS),
                 # Threads of PyTorch and of its BLAS may be in each other's way.
-                ("single", "1: compute with one thread, which may be faster than several", [0, 1], not OURS),
-                ("layers", "1: make calls of one step by torch.nn.LSTM, not by LSTMCell, which is faster", [0, 1], not OURS),
-            ),
-            "precisions": torch_rival.precisions(),
-            "directions": ["forward", "both"],
-            "lengths": True,
-            "projection": True,
-            "calls": True,
-            # cuDNN's persistent kernels, which PyTorch chooses for small layers, approximate sigmoids and
-            # hyperbolic tangents: outputs were off by up to 7.2e-6 (9.14, H200).
-            "unit_error": {} if OURS else {"cuda": 2.0**-17},
-        }
+                ("single", "1: compute with one thread, which may be faster than several", not OURS),
+                ("layers", "1: make calls of one step by torch.nn.LSTM, not by LSTMCell, which is faster", not OURS),
+            )
+            if here
+        ],
+        "precisions": ["fp32", "bf16", "fp16"] + (["tf32"] if gpus else []),
+        "directions": ["forward", "both"],
+        "lengths": True,
+        "projection": True,
+        "calls": True,
+        # cuDNN's persistent kernels, which PyTorch chooses for small layers, approximate sigmoids and
+        # hyperbolic tangents: outputs were off by up to 7.2e-6 (9.14, H200).
+        "unit_error": {} if OURS else {"cuda": 2.0**-17},
+    }
+
+
+class Rival:
+    """The device, and the pass that was prepared last."""
+
+    def open(self, m):
+        self.device = torch.device(m["open"])
+        self.gpu = self.device.type == "cuda"
+        self.threads = m["threads"]
+        if self.gpu:
+            torch.cuda.set_device(self.device)
+        return {"ok": True, "device": torch.cuda.get_device_name(self.device) if self.gpu else "cpu"}
+
+    def prepare(self, m):
+        q = m["prepare"]
+        self.release()
+        try:
+            self.load(q["point"], q["data"])
+            self.choose(q["knobs"])
+        except Unsupported as e:
+            return {"unsupported": str(e)}
+        except (NotImplementedError, RuntimeError) as e:
+            text = str(e)
+            if isinstance(e, NotImplementedError) or "not implemented" in text or "not supported" in text:
+                return {"unsupported": f"PyTorch {torch.__version__}: {text.splitlines()[0]}"}
+            raise
+        return {"ok": True}
 
     def release(self):
-        self.module = self.x = self.start = self.dy = self.output = self.last = self.calling = None
-        super().release()
+        """Drops what the last pass holds: two large ones may not fit."""
+        self.step = self.graph = self.module = self.x = self.start = self.dy = self.output = self.last = self.calling = None
+        if self.gpu:
+            torch.cuda.empty_cache()
 
     def load(self, p, path):
         """Makes the module and its inputs."""
         if p["cell"] not in CELLS:
             raise Unsupported(f"torch.nn has no {p['cell']}")
-        dtype = self.precision(p)
+        if p["precision"] == "tf32" and not self.gpu:
+            raise Unsupported("tf32 needs a GPU")
         if "calls" in p and self.gpu:
             raise Unsupported("calls are made on a processor alone")
         self.point = p
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = p["precision"] == "tf32"
+        dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(p["precision"], torch.float32)
         self.train, self.states = p["pass"] == "train", p["states"]
         with np.load(path) as file:
             put = lambda name: torch.from_numpy(file[name]).to(self.device, dtype)
@@ -190,7 +230,19 @@ class Rival(torch_rival.Rival):
         self.step = call if self.calling else train if self.train else forward
         if knobs.get("single") and self.gpu:
             raise Unsupported("threads do not matter on a GPU")
-        self.settle(knobs.get("graph"), 3 if knobs.get("compile") else 1)
+        if knobs.get("graph"):
+            if not self.gpu:
+                raise Unsupported("a CUDA graph needs a GPU")
+            try:
+                self.capture()
+            except RuntimeError as e:
+                if "captur" in str(e):
+                    raise Unsupported(f"PyTorch {torch.__version__} cannot capture this pass: {str(e).splitlines()[0]}")
+                raise
+            return
+        for _ in range(3 if knobs.get("compile") else 1):
+            self.step()
+        self.wait()
         if self.calling:
             self.begin()
 
@@ -221,7 +273,42 @@ class Rival(torch_rival.Rival):
         self.output, self.state = output, state
         return {"calls_s": [round(t, 9) for t in times]}
 
-    def arrays(self):
+    def capture(self):
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                self.step()
+        torch.cuda.current_stream().wait_stream(side)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.step()
+        self.step = self.graph.replay
+        self.step()
+        self.wait()
+
+    def wait(self):
+        if self.gpu:
+            torch.cuda.synchronize()
+
+    def run(self, m):
+        n, step = m["run"], self.step
+        if not self.gpu:
+            start = time.perf_counter()
+            for _ in range(n):
+                step()
+            return {"wall_s": time.perf_counter() - start}
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.wait()
+        start = time.perf_counter()
+        begin.record()
+        for _ in range(n):
+            step()
+        end.record()
+        self.wait()
+        return {"wall_s": time.perf_counter() - start, "device_s": begin.elapsed_time(end) / 1e3}
+
+    def read(self, m):
         arrays = {"output": self.output}
         if self.calling:
             self.last = Step.last(self.state) if isinstance(self.calling, Step) else self.state
@@ -234,8 +321,24 @@ class Rival(torch_rival.Rival):
             arrays["grad_input"] = self.x.grad
             for name, w in self.module.named_parameters():
                 arrays[f"grad_{name}"] = w.grad
-        return arrays
+        np.savez(m["read"], **{name: np.ascontiguousarray(t.detach().float().cpu().numpy()) for name, t in arrays.items()})
+        return {"ok": True}
+
+
+def main():
+    rival = Rival()
+    verbs = {"hello": hello, "open": rival.open, "prepare": rival.prepare, "run": rival.run, "call": rival.call, "read": rival.read}
+    for line in sys.stdin:
+        m = json.loads(line)
+        verb = next((v for v in verbs if v in m), None)
+        if verb is None:  # close
+            return
+        try:
+            answer = verbs[verb](m)
+        except Exception as e:  # the point is lost, and rnnbench ends this process
+            answer = {"error": f"{type(e).__name__}: {e}"}
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":
-    torch_rival.serve(Rival())
+    main()
