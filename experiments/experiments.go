@@ -54,6 +54,7 @@ func All() []study.Experiment {
 		yardstick.CuDNNTrain,
 		yardstick.RivalsCPU,
 		yardstick.RivalsGPU,
+		yardstick.RivalsScan,
 		yardstick.Threads,
 		yardstick.TakeHome,
 	}

@@ -70,7 +70,7 @@ func TestPlans(t *testing.T) {
 var (
 	cpu    = study.Target{Name: "synthetic", Rivals: rivals}
 	gpu    = study.Target{Name: "synthetic", GPU: true, Copy: 1e12, Rivals: rivals}
-	rivals = []study.Rival{{Name: "pytorch", Knobs: []knob.Knob{{Name: "graph", Values: []int{0, 1}}}}, {Name: "mine"}, {Name: "rnnbench-torch"}}
+	rivals = []study.Rival{{Name: "pytorch", Knobs: []knob.Knob{{Name: "graph", Values: []int{0, 1}}}}, {Name: "mine"}, {Name: "rnnbench-torch"}, {Name: "fla", Knobs: []knob.Knob{{Name: "recurrent", Values: []int{0, 1}}}}}
 )
 
 // partsOf lists what an experiment sweeps, then what it trains.

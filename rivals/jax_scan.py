@@ -10,20 +10,23 @@ rivals/jax_scan.toml says how:
     rnnbench sweep --rival rivals/jax_scan.toml --impl jax,cudnnstyle
 
 Knobs: unroll=N puts N steps into one iteration of a loop, serial=1 computes linear layers by
-lax.scan as well. In 16 bits, products add up in fp32 and cells compute in fp32.
+lax.scan as well. alone times a part of a linear layer, as in scans.py. In 16 bits, products add up in fp32 and cells compute in fp32.
 docs/rivals.md describes the protocol.
 """
 
 import functools
 import glob
-import json
 import os
 import sys
 import time
+import types
 
-# What libraries print goes to standard error: standard output is the protocol's.
-answers = os.fdopen(os.dup(1), "w", buffering=1)
-os.dup2(2, 1)
+sys.dont_write_bytecode = True  # no files beside this one
+import protocol
+from linear_cells import LINEAR
+from protocol import Unsupported
+
+answers = protocol.answers()
 # Otherwise JAX takes three quarters of a GPU's memory at its start.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
@@ -33,12 +36,7 @@ try:
     from jax import lax
     from jax import numpy as jnp
 except ImportError as e:
-    jax, absent = None, str(e)
-
-
-class Unsupported(Exception):
-    """Work that this program declines, with the reason."""
-
+    sys.exit(protocol.serve(answers, {"hello": protocol.absent("JAX or NumPy", e)}))
 
 # Cells: what one step makes of the input's part x and the recurrent part r of the gates, of
 # the states before it, and of the peepholes. All are lists; the first state is the output.
@@ -66,35 +64,10 @@ def lstm(x, r, s, _):
 
 RECURRENT = {"rnn-tanh": rnn_tanh, "rnn-relu": rnn_relu, "gru": gru, "lstm": lstm}
 
-# Linear cells: the factors a and the terms b of state' = a∘state + b, and the output of the state.
-
-
-def gilr(x, _):
-    g = jax.nn.sigmoid(x[0])
-    return g, (1 - g) * jnp.tanh(x[1]), lambda h: h
-
-
-def sru(x, _):
-    f, r = jax.nn.sigmoid(x[1]), jax.nn.sigmoid(x[2])
-    return f, (1 - f) * x[0], lambda c: r * jnp.tanh(c) + (1 - r) * x[3]
-
-
-def qrnn(x, _):
-    f, o = jax.nn.sigmoid(x[1]), jax.nn.sigmoid(x[2])
-    return f, (1 - f) * jnp.tanh(x[0]), lambda c: o * c
-
-
-def mingru(x, _):
-    z = jax.nn.sigmoid(x[0])
-    return 1 - z, z * (jax.nn.relu(x[1]) + jax.nn.sigmoid(jnp.minimum(x[1], 0))), lambda h: h
-
-
-def rg_lru(x, peep):
-    log = -8 * jax.nn.softplus(peep[0]) * jax.nn.sigmoid(x[0])
-    return jnp.exp(log), jnp.sqrt(-jnp.expm1(2 * log)) * jax.nn.sigmoid(x[1]) * x[2], lambda h: h
-
-
-LINEAR = {"gilr": gilr, "sru": sru, "qrnn": qrnn, "mingru": mingru, "rg-lru": rg_lru}
+# What linear cells are made of.
+ARRAYS = types.SimpleNamespace(
+    sigmoid=jax.nn.sigmoid, tanh=jnp.tanh, relu=jax.nn.relu, softplus=jax.nn.softplus, expm1=jnp.expm1, sqrt=jnp.sqrt,
+    share=jax.nn.sigmoid, power=jnp.exp)
 
 
 def dot(a, b, over_a, over_b):
@@ -146,24 +119,95 @@ def recurrent_layer(cell, p, x, first, unroll, back):
     return y, [h, *rest]
 
 
-def linear_layer(cell, gates, p, x, first, serial, unroll, back):
-    """A layer whose gates read its input alone, by a scan of its factors and terms."""
-    parts = split(product(x, p["weight_ih"]) + p["bias_ih"], gates)
-    a, b, output = cell(parts, p.get("peephole", []))
-    state = wide(first[-1])
-    if serial:
+def linear_gates(cell, inputs, peep, state, start):
+    """The factors and terms of a scan. The term of the step start holds the first state."""
+    a, b = LINEAR[cell][0](ARRAYS, inputs, peep)
+    return a, b.at[start].add(a[start] * state)
+
+
+def scanned(a, b, knobs, unroll=1, back=False):
+    """The states of all steps."""
+    if knobs.get("serial"):
         def step(s, ab):
             s = ab[0] * s + ab[1]
             return s, s
-        _, states = lax.scan(step, state, (a, b), reverse=back, unroll=unroll)
-    else:
-        start = -1 if back else 0
-        b = b.at[start].add(a[start] * state)
-        _, states = lax.associative_scan(lambda u, v: (u[0] * v[0], v[0] * u[1] + v[1]), (a, b), reverse=back)
-    y = output(states)
+        return lax.scan(step, jnp.zeros_like(b[0]), (a, b), reverse=back, unroll=unroll)[1]
+    return lax.associative_scan(lambda u, v: (u[0] * v[0], v[0] * u[1] + v[1]), (a, b), reverse=back)[1]
+
+
+def linear_layer(point, knobs, p, x, first, unroll, back):
+    """A layer whose gates read its input alone, by a scan of its factors and terms."""
+    parts = split(product(x, p["weight_ih"]) + p["bias_ih"], len(point["gates"]))
+    a, b = linear_gates(point["cell"], parts, p.get("peephole"), wide(first[-1]), -1 if back else 0)
+    states = scanned(a, b, knobs, unroll, back)
+    y = LINEAR[point["cell"]][1](ARRAYS, parts, states)
     end = 0 if back else -1
     last = [y[end]] if len(first) == 1 else [y[end], states[end]]
     return y.astype(x.dtype), last
+
+
+class Part:
+    """A pass of one linear layer of which a part is timed, as in scans.py. The rest is computed before, or by answer."""
+
+    def __init__(self, point, knobs, arguments):
+        params, x, start, *dy = arguments
+        self.alone, self.train, n = knobs["alone"], bool(dy), len(point["gates"])
+        self.start, self.peep, self.dy = start, params.get("peephole_l0"), dy[0] if dy else None
+        state = wide(start[-1][0])
+
+        def inputs(w, bias, x):
+            return product(x, w) + bias
+
+        def gates(p, peep, state):
+            return linear_gates(point["cell"], split(p, n), peep, state, 0)
+
+        def scan(a, b):
+            return scanned(a, b, knobs)
+
+        def output(p, states):
+            return LINEAR[point["cell"]][1](ARRAYS, split(p, n), states)
+
+        def recurrence(p, peep, state):
+            states = scan(*gates(p, peep, state))
+            return output(p, states), states
+
+        # With training, each part comes with its gradient.
+        kept = lambda f: jax.jit(lambda *given: jax.vjp(f, *given) if self.train else (f(*given), None))
+        self.output = kept(output)
+        self.p, self.to_inputs = kept(inputs)(params["weight_ih_l0"], params["bias_ih_l0"], x)
+        (a, b), self.to_gates = kept(gates)(self.p, self.peep, state)
+        f, given = (scan, (a, b)) if self.alone > 2 else (recurrence, (self.p, self.peep, state))
+        self.step, self.arguments = kept(f), given
+        if self.alone in (2, 4):
+            self.made, back = self.step(*given)
+            toward = self.beyond(self.made)[0] if self.alone == 4 else (self.dy, jnp.zeros_like(self.made[1]))
+            self.step, self.arguments = jax.jit(lambda back, g: back(g)), (back, toward)
+
+    def beyond(self, states):
+        """The gradients of the states of a scan alone and of the products, and the output."""
+        y, back = self.output(self.p, states)
+        to_p, to_states = back(self.dy) if self.train else (None, None)
+        return to_states, to_p, y
+
+    def answer(self, answer):
+        """The answer of the whole pass, given that of the part."""
+        made, back = (self.made, None) if self.alone in (2, 4) else answer
+        if self.alone > 2:
+            to_states, to_p, y = self.beyond(made)
+            states = made
+        else:
+            y, states = made
+        last = [y[-1][None]] if len(self.start) == 1 else [y[-1][None], states[-1][None]]
+        if not self.train:
+            return y, last
+        if self.alone > 2:
+            more, peep, state = self.to_gates(answer if self.alone == 4 else back(to_states))
+            to_p = to_p + more
+        else:
+            to_p, peep, state = answer if self.alone == 2 else back((self.dy, jnp.zeros_like(states)))
+        w, bias, x = self.to_inputs(to_p)
+        params = {"weight_ih_l0": w, "bias_ih_l0": bias} | ({} if self.peep is None else {"peephole_l0": peep})
+        return y, last, (params, x, [*map(jnp.zeros_like, self.start[:-1]), state[None]])
 
 
 def network(point, knobs, params, x, start):
@@ -179,7 +223,7 @@ def network(point, knobs, params, x, start):
             if point["cell"] in RECURRENT:
                 y, last = recurrent_layer(RECURRENT[point["cell"]], p, x, first, unroll, way == 1)
             else:
-                y, last = linear_layer(LINEAR[point["cell"]], len(point["gates"]), p, x, first, knobs.get("serial"), unroll, way == 1)
+                y, last = linear_layer(point, knobs, p, x, first, unroll, way == 1)
             outputs.append(y)
             lasts.append(last)
         x = jnp.concatenate(outputs, axis=-1) if ways == 2 else outputs[0]
@@ -195,8 +239,6 @@ def gpus():
 
 
 def hello(_):
-    if jax is None:
-        return {"error": f"JAX or NumPy is not installed for {sys.executable}: {absent}"}
     n = gpus()
     return {
         "name": "jax",
@@ -205,6 +247,7 @@ def hello(_):
         "knobs": [
             {"name": "unroll", "doc": "steps in one iteration of a loop", "values": [1, 8, 32]},
             {"name": "serial", "doc": "1: linear layers step by step too", "values": [0, 1]},
+            {"name": "alone", "doc": "what of a linear layer is timed", "values": [0, 1, 2, 3, 4], "internal": True},
         ],
         "precisions": ["fp32", "bf16", "fp16"] + (["tf32"] if n else []),
         "directions": ["forward", "both"],
@@ -226,23 +269,31 @@ class Rival:
 
     def prepare(self, m):
         point, knobs = m["prepare"]["point"], m["prepare"]["knobs"]
-        self.step = self.arguments = self.answer = None
+        self.step = self.arguments = self.answer = self.part = None
         if point["cell"] not in RECURRENT and point["cell"] not in LINEAR:
-            return {"unsupported": f"this program has no {point['cell']}"}
+            raise Unsupported(f"this program has no {point['cell']}")
         if point["precision"] == "tf32" and self.device.platform == "cpu":
-            return {"unsupported": "tf32 needs a GPU"}
+            raise Unsupported("tf32 needs a GPU")
         if knobs.get("serial") and point["cell"] in RECURRENT:
-            return {"unsupported": f"{point['cell']} always runs step by step"}
+            raise Unsupported(f"{point['cell']} always runs step by step")
+        if alone := knobs.get("alone"):
+            if point["cell"] in RECURRENT or point["layers"] > 1 or point["precision"] != "fp32" or "direction" in point:
+                raise Unsupported("alone needs one linear layer in fp32 that reads from the first step")
+            if alone in (2, 4) and point["pass"] != "train":
+                raise Unsupported(f"alone={alone} needs training")
         self.load(point, m["prepare"]["data"])
         jax.config.update("jax_default_matmul_precision", "tensorfloat32" if point["precision"] == "tf32" else "highest")
+        self.part = Part(point, knobs, self.arguments) if alone else None
         forward = functools.partial(network, point, knobs)
-        if point["pass"] == "train":
+        if alone:
+            self.arguments = self.part.arguments
+        elif point["pass"] == "train":
             def run(params, x, start, dy):
                 (y, last), back = jax.vjp(forward, params, x, start)
                 return y, last, back((dy, [jnp.zeros_like(s) for s in last]))
         else:
             run = forward
-        self.step = jax.jit(run)
+        self.step = self.part.step if alone else jax.jit(run)
         for _ in range(2):
             self.answer = self.step(*self.arguments)
         jax.block_until_ready(self.answer)
@@ -267,7 +318,7 @@ class Rival:
         return {"wall_s": time.perf_counter() - begin}
 
     def read(self, m):
-        y, last, *gradients = self.answer
+        y, last, *gradients = self.part.answer(self.answer) if self.part else self.answer
         arrays = {"output": y, **{f"{s}_n": v for s, v in zip(self.states, last)}}
         for params, x, start in gradients:
             arrays["grad_input"] = x
@@ -277,20 +328,6 @@ class Rival:
         return {"ok": True}
 
 
-def main():
-    rival = Rival()
-    verbs = {"hello": hello, "open": rival.open, "prepare": rival.prepare, "run": rival.run, "read": rival.read}
-    for line in sys.stdin:
-        m = json.loads(line)
-        verb = next((v for v in verbs if v in m), None)
-        if verb is None:  # close
-            return
-        try:
-            answer = verbs[verb](m)
-        except Exception as e:  # the point is lost, and rnnbench ends this process
-            answer = {"error": f"{type(e).__name__}: {e}"}
-        print(json.dumps(answer), file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    rival = Rival()
+    protocol.serve(answers, {"hello": hello, "open": rival.open, "prepare": rival.prepare, "run": rival.run, "read": rival.read})

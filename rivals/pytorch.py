@@ -29,17 +29,21 @@ import os
 import sys
 import time
 
-import torch_rival
-from torch_rival import Unsupported, np, torch
+sys.dont_write_bytecode = True  # no files beside this one
+import protocol
+from protocol import Unsupported
 
-OURS = "--rnnbench" in sys.argv[1:]
-absent = torch_rival.absent
-if OURS and not absent:
-    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
-    try:
+answers = protocol.answers()
+try:
+    import numpy as np
+    import torch
+    import torch_pass
+    OURS = "--rnnbench" in sys.argv[1:]
+    if OURS:
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
         import rnnbench_torch
-    except (ImportError, OSError) as e:
-        absent = f"librnnbench.so is not there for {sys.executable}: {e}"
+except (ImportError, OSError) as e:
+    sys.exit(protocol.serve(answers, {"hello": protocol.absent("PyTorch, NumPy or librnnbench.so", e)}))
 
 CELLS = {
     "rnn-tanh": lambda *sizes, **ways: torch.nn.RNN(*sizes, nonlinearity="tanh", **ways),
@@ -127,70 +131,68 @@ class Pieces:
         return output.data.index_select(0, self.rows).view(*x.shape[:2], -1), last
 
 
-class Rival(torch_rival.Rival):
-    """A pass by torch.nn, or by rnnbench's modules."""
-
-    def hello(self, _):
-        if absent:
-            return {"error": absent}
-        gpus = torch_rival.gpus()
-        return {
-            "name": "rnnbench-torch" if OURS else "pytorch",
-            "version": torch.__version__,
-            "devices": torch_rival.devices(),
-            "knobs": torch_rival.knobs(
-                ("graph", "1: replay the pass as a CUDA graph", [0, 1], gpus > 0),
-                ("compile", "1: run the pass by torch.compile", [0, 1], hasattr(torch, "compile") and not OURS),
+def hello():
+    gpus = torch_pass.gpus()
+    return {
+        "name": "rnnbench-torch" if OURS else "pytorch",
+        "version": torch.__version__,
+        "devices": torch_pass.devices(),
+        "knobs": [
+            {"name": name, "doc": doc, "values": [0, 1]}
+            for name, doc, here in (
+                ("graph", "1: replay the pass as a CUDA graph", gpus > 0),
+                ("compile", "1: run the pass by torch.compile", hasattr(torch, "compile") and not OURS),
                 # Threads of PyTorch and of its BLAS may be in each other's way.
-                ("single", "1: compute with one thread, which may be faster than several", [0, 1], not OURS),
-                ("layers", "1: make calls of one step by torch.nn.LSTM, not by LSTMCell, which is faster", [0, 1], not OURS),
-            ),
-            "precisions": torch_rival.precisions(),
-            "directions": ["forward", "both"],
-            "lengths": True,
-            "projection": True,
-            "calls": True,
-            "resets": not OURS,
-            # cuDNN's persistent kernels, which PyTorch chooses for small layers, approximate sigmoids and
-            # hyperbolic tangents: outputs were off by up to 7.2e-6 (9.14, H200).
-            "unit_error": {} if OURS else {"cuda": 2.0**-17},
-        }
+                ("single", "1: compute with one thread, which may be faster than several", not OURS),
+                ("layers", "1: make calls of one step by torch.nn.LSTM, not by LSTMCell, which is faster", not OURS),
+            )
+            if here
+        ],
+        "precisions": ["fp32", "bf16", "fp16"] + (["tf32"] if gpus else []),
+        "directions": ["forward", "both"],
+        "lengths": True,
+        "projection": True,
+        "calls": True,
+        "resets": not OURS,
+        # cuDNN's persistent kernels, which PyTorch chooses for small layers, approximate sigmoids and
+        # hyperbolic tangents: outputs were off by up to 7.2e-6 (9.14, H200).
+        "unit_error": {} if OURS else {"cuda": 2.0**-17},
+    }
 
-    def release(self):
-        self.module = self.x = self.start = self.dy = self.output = self.last = self.calling = self.pieces = None
-        super().release()
 
-    def load(self, p, path):
+class Rival(torch_pass.Pass):
+    """A module of torch.nn, or of rnnbench_torch."""
+
+    calling = None  # what makes a call
+
+    def load(self, file):
         """Makes the module and its inputs."""
+        p = self.point
         if p["cell"] not in CELLS:
             raise Unsupported(f"torch.nn has no {p['cell']}")
-        dtype = self.precision(p)
         if "calls" in p and self.gpu:
             raise Unsupported("calls are made on a processor alone")
-        self.point = p
-        self.train, self.states = p["pass"] == "train", p["states"]
-        with np.load(path) as file:
-            put = lambda name: torch.from_numpy(file[name]).to(self.device, dtype)
-            more = {"proj_size": p["projection"]} if "projection" in p else {}
-            self.module = CELLS[p["cell"]](p["input"], p["hidden"], p["layers"], bidirectional=p.get("direction") == "both", **more)
-            with torch.no_grad():
-                for name, w in self.module.named_parameters():
-                    w.copy_(torch.from_numpy(file[name]))
-            self.module.to(self.device, dtype).requires_grad_(self.train)
-            if OURS:
-                self.module = ours(self.module, p["precision"])
-            self.x = put("input").requires_grad_(self.train)
-            self.start = [put(f"{s}_0").requires_grad_(self.train) for s in self.states]
-            self.dy = put("grad_output") if self.train else None
-            reset = file["reset"] if "resets" in p else None
-        self.sizes = None
+        more = {"proj_size": p["projection"]} if "projection" in p else {}
+        ways = 2 if p.get("direction") == "both" else 1
+        self.module = CELLS[p["cell"]](p["input"], p["hidden"], p["layers"], bidirectional=ways == 2, **more)
+        with torch.no_grad():
+            for name, w in self.module.named_parameters():
+                w.copy_(torch.from_numpy(file[name]))
+        self.module.to(self.device, self.dtype).requires_grad_(self.train)
+        if OURS:
+            self.module = ours(self.module, p["precision"])
+        self.x = self.leaf(file["input"])
+        self.start = [self.leaf(file[f"{s}_0"]) for s in self.states]
+        self.dy = self.put(file["grad_output"]) if self.train else None
+        self.sizes = self.pieces = None
         if "lengths" in p:  # as pack_padded_sequence has them: how many sequences each step has
             steps = torch.arange(p["steps"])[:, None]
             self.sizes = (steps < torch.tensor(p["lengths"])).sum(1)
-        self.pieces = Pieces(reset, p["layers"], 2 if p.get("direction") == "both" else 1).to(self.device) if reset is not None else None
+        if "resets" in p:
+            self.pieces = Pieces(file["reset"], p["layers"], ways).to(self.device)
 
     def choose(self, knobs):
-        """Sets self.step, which runs the pass once, and runs it until all is compiled."""
+        """Sets what a pass runs, and runs it until all is compiled."""
         torch.set_num_threads(1 if knobs.get("single") else self.threads)
         run = self.module
         if knobs.get("compile"):
@@ -208,34 +210,26 @@ class Rival(torch_rival.Rival):
         elif self.pieces is not None:
             run = functools.partial(self.pieces, run)
 
+        first = self.start[0] if len(self.start) == 1 else tuple(self.start)
+        self.runs(lambda: run(self.x, first), [*self.module.parameters(), self.x, *self.start], self.dy)
         if "calls" in self.point:
             single = self.point["steps"] == 1 and "projection" not in self.point and not (OURS or knobs.get("compile"))
             self.calling = Step(self.point["cell"], self.module) if single and not knobs.get("layers") else run
-            self.given = [self.x]
+            self.given, self.step = [self.x], self.make
             self.begin()
-        first = self.start[0] if len(self.start) == 1 else tuple(self.start)
-        leaves = [*self.module.parameters(), self.x, *self.start]
-
-        def forward():
-            with torch.no_grad():
-                self.output, self.last = run(self.x, first)
-
-        def train():
-            for leaf in leaves:
-                leaf.grad = None
-            self.output, self.last = run(self.x, first)
-            self.output.backward(self.dy)
-
-        def call():
-            with torch.inference_mode():
-                self.output, self.state = self.calling(self.given[0], self.state)
-
-        self.step = call if self.calling else train if self.train else forward
         if knobs.get("single") and self.gpu:
             raise Unsupported("threads do not matter on a GPU")
-        self.settle(knobs.get("graph"), 3 if knobs.get("compile") else 1)
+        if knobs.get("graph"):
+            self.capture()
+            return
+        self.warm(3 if knobs.get("compile") else 1)
         if self.calling:
             self.begin()
+
+    def make(self):
+        """Makes one call."""
+        with torch.inference_mode():
+            self.output, self.state = self.calling(self.given[0], self.state)
 
     def begin(self):
         """Sets the states that the next call reads to the first ones."""
@@ -281,4 +275,5 @@ class Rival(torch_rival.Rival):
 
 
 if __name__ == "__main__":
-    torch_rival.serve(Rival())
+    rival = Rival()
+    protocol.serve(answers, {**rival.verbs(hello()), "call": rival.call})

@@ -29,9 +29,17 @@ import importlib
 import sys
 import types
 
-import torch_rival
+sys.dont_write_bytecode = True  # no files beside this one
+import protocol
 from linear_cells import LINEAR
-from torch_rival import Unsupported, np, torch
+from protocol import Unsupported
+
+answers = protocol.answers()
+try:
+    import torch
+    import torch_pass
+except (ImportError, OSError) as e:
+    sys.exit(protocol.serve(answers, {"hello": protocol.absent("PyTorch or NumPy", e)}))
 
 WHOLE, FORWARD, BACKWARD, SCAN, SCAN_BACKWARD = range(5)
 
@@ -44,9 +52,9 @@ def one_line(e):
 class Package:
     """Where a scan comes from, and how it takes its vectors."""
 
+    knobs = ()  # name, what its values mean, values
     log = False  # it takes logarithms of factors
     fused = False  # torch.compile takes it
-    knobs = ()
 
     def load(self):
         """Imports it, and sets its version."""
@@ -64,7 +72,7 @@ class AcceleratedScan(Package):
 
     def load(self):
         self.version = importlib.import_module("accelerated_scan").__version__
-        self.knobs = (("backend", "0: CUDA C++, 1: Triton, 2: plain PyTorch", [0, 1, 2] if torch_rival.gpus() else [2, 0, 1], True),)
+        self.knobs = (("backend", "0: CUDA C++, 1: Triton, 2: plain PyTorch", [0, 1] if torch_pass.gpus() else [2, 0, 1]),)
         self.loaded = {}
 
     def choose(self, rival, knobs):
@@ -89,7 +97,7 @@ class AcceleratedScan(Package):
 
 class FLA(Package):
     log = True
-    knobs = (("recurrent", "0: chunk_hgrn, 1: fused_recurrent_hgrn", [0, 1], True),)
+    knobs = (("recurrent", "0: chunk_hgrn, 1: fused_recurrent_hgrn", [0, 1]),)
 
     def load(self):
         self.version = importlib.import_module("fla").__version__
@@ -104,8 +112,8 @@ class FLA(Package):
 class TorchScan(Package):
     fused = True
     knobs = (
-        ("time", "1: time is innermost, 0: units are", [0, 1], True),
-        ("generic", "1: combine_mode generic, which a processor always has", [0, 1], True),
+        ("time", "1: time is innermost, 0: units are", [0, 1]),
+        ("generic", "1: combine_mode generic, which a processor always has", [0, 1]),
     )
 
     def load(self):
@@ -151,65 +159,28 @@ class Layer:
     """The parameters and first states of a layer, and what its last pass made."""
 
 
-class Scans(torch_rival.Rival):
+class Scans(torch_pass.Pass):
     """A stack of linear recurrences."""
 
-    def __init__(self, name):
-        self.name, self.package = name, PACKAGES[name]()
+    package = None
 
-    def said(self):
-        return f"{self.name} {self.package.version}"
-
-    def hello(self, _):
-        if torch is None:
-            return {"error": torch_rival.absent}
-        try:
-            self.package.load()
-        except Exception as e:
-            return {"error": f"{self.name} is not there for {sys.executable}: {one_line(e)}"}
-        return {
-            "name": self.name,
-            "version": self.package.version,
-            "devices": torch_rival.devices(),
-            "precisions": torch_rival.precisions(),
-            "knobs": [
-                *torch_rival.knobs(
-                    # Settings that are known to be the fastest come first.
-                    ("graph", "1: replay the pass as a CUDA graph", [1, 0], torch_rival.gpus() > 0),
-                    ("compile", "1: fuse gates by torch.compile", [1, 0], hasattr(torch, "compile")),
-                    ("half", "1: scan vectors of 16 bits", [0, 1], True),
-                    *self.package.knobs,
-                ),
-                {"name": "alone", "doc": "what is timed", "values": [WHOLE, FORWARD, BACKWARD, SCAN, SCAN_BACKWARD], "internal": True},
-            ],
-        }
-
-    def release(self):
-        self.layers = self.x = self.dy = self.grads = self.chain = None
-        super().release()
-
-    def load(self, p, path):
-        if p["cell"] not in LINEAR:
-            raise Unsupported(f"this program runs {', '.join(LINEAR)}, not {p['cell']}")
-        self.point, self.train, self.dtype = p, p["pass"] == "train", self.precision(p)
-        with np.load(path) as file:
-            self.file = {name: torch.from_numpy(file[name]) for name in file.files}
-
-    def put(self, values):
-        return values.to(self.device, self.dtype).contiguous().requires_grad_(self.train)
+    def load(self, file):
+        if self.point["cell"] not in LINEAR:
+            raise Unsupported(f"this program runs {', '.join(LINEAR)}, not {self.point['cell']}")
+        self.file = {name: file[name] for name in file.files}
 
     def place(self):
         """Brings the inputs to the device, as the package wants them."""
         file, p = self.file, self.point
         self.order = (2, 1, 0) if self.package.time_last else (1, 0, 2)  # of T × B × units; it is its own inverse
-        self.x = self.put(file["input"].permute(self.order))
-        self.dy = self.put(file["grad_output"].permute(self.order)).detach() if self.train else None
+        self.x = self.leaf(file["input"].transpose(self.order))
+        self.dy = self.put(file["grad_output"].transpose(self.order)) if self.train else None
         self.layers = []
         for l in range(p["layers"]):
             layer = Layer()
-            layer.w, layer.bias = self.put(file[f"weight_ih_l{l}"]), self.put(file[f"bias_ih_l{l}"])
-            layer.peep = self.put(file[f"peephole_l{l}"]) if p.get("peepholes") else None
-            layer.first = [self.put(file[f"{s}_0"][l]) for s in p["states"]]
+            layer.w, layer.bias = self.leaf(file[f"weight_ih_l{l}"]), self.leaf(file[f"bias_ih_l{l}"])
+            layer.peep = self.leaf(file[f"peephole_l{l}"]) if p.get("peepholes") else None
+            layer.first = [self.leaf(file[f"{s}_0"][l]) for s in p["states"]]
             self.layers.append(layer)
         self.file = None
 
@@ -229,7 +200,6 @@ class Scans(torch_rival.Rival):
             raise Unsupported("alone needs one layer in fp32")
         if alone in (BACKWARD, SCAN_BACKWARD) and not self.train:
             raise Unsupported(f"alone={alone} needs training")
-        torch.set_num_threads(self.threads)
         package.choose(self, knobs)
         self.scanned = self.dtype if knobs["half"] else torch.float32
         self.functions()
@@ -244,11 +214,14 @@ class Scans(torch_rival.Rival):
         try:
             self.alone = alone
             self.step = self.part(graph) if alone else self.whole
-            self.settle(graph, 3 if knobs.get("compile") else 1)
+            if graph:
+                self.capture()
+            else:
+                self.warm(3 if knobs.get("compile") else 1)
         except Exception as e:
             if self.gpu:
                 raise
-            raise Unsupported(f"{self.said()} does not run on a processor: {one_line(e)}")
+            raise Unsupported(f"{self.name} cannot run this on a processor: {one_line(e)}")
 
     def functions(self):
         """What cells are made of."""
@@ -321,7 +294,6 @@ class Scans(torch_rival.Rival):
         layer, chain = self.layers[0], types.SimpleNamespace()
         self.chain = chain
         cut = lambda t: t.detach().requires_grad_(self.train)
-        given = lambda: [v for v in (chain.p, layer.bias, layer.peep, layer.first[-1]) if v is not None]
 
         def forward():
             with torch.set_grad_enabled(self.train):
@@ -332,21 +304,20 @@ class Scans(torch_rival.Rival):
                 layer.states = self.package.run(chain.a, chain.b)
 
         def backward():
-            self.grads = torch.autograd.grad(layer.output, given(), self.dy, retain_graph=True, allow_unused=True)
+            self.grads = torch.autograd.grad(layer.output, self.given(), self.dy, retain_graph=True, allow_unused=True)
 
         def scan_backward():
             self.grads = torch.autograd.grad(layer.states, [chain.a, chain.b], chain.g, retain_graph=True)
 
         self.wait()
         # A gradient runs on the stream of its forward pass, which a graph must have captured.
-        with torch.cuda.stream(self.side()) if graph else contextlib.nullcontext():
+        with torch.cuda.stream(torch.cuda.graph(torch.cuda.CUDAGraph()).capture_stream) if graph else contextlib.nullcontext():
             with torch.set_grad_enabled(self.train):
                 chain.product = self.product(layer, self.x)
                 chain.p = cut(chain.product)
                 if self.alone in (SCAN, SCAN_BACKWARD):
                     chain.made = self.gates(chain.p, layer.bias, layer.peep, layer.first[-1])
                     chain.a, chain.b = map(cut, chain.made)
-            chain.given = given
             if self.alone == BACKWARD:
                 forward()
             if self.alone == SCAN_BACKWARD:
@@ -355,6 +326,11 @@ class Scans(torch_rival.Rival):
                 chain.g = chain.s.grad
         self.wait()
         return {FORWARD: forward, BACKWARD: backward, SCAN: scan, SCAN_BACKWARD: scan_backward}[self.alone]
+
+    def given(self):
+        """What the recurrence of a part has gradients of."""
+        layer = self.layers[0]
+        return [v for v in (self.chain.p, layer.bias, layer.peep, layer.first[-1]) if v is not None]
 
     def put_out(self):
         """The output of the states of a scan alone and, in training, the gradients of both."""
@@ -378,7 +354,7 @@ class Scans(torch_rival.Rival):
         if self.alone == FORWARD:
             add(layer.output, self.dy, retain_graph=True)
         if self.alone == BACKWARD:
-            for leaf, grad in zip(chain.given(), self.grads):
+            for leaf, grad in zip(self.given(), self.grads):
                 leaf.grad = grad
         if self.alone in (SCAN, SCAN_BACKWARD):
             grads = self.grads if self.alone == SCAN_BACKWARD else torch.autograd.grad(layer.states, [chain.a, chain.b], chain.s.grad, retain_graph=True)
@@ -405,5 +381,38 @@ class Scans(torch_rival.Rival):
         return arrays
 
 
+def hello(name, package):
+    """The answer to hello. It imports the package."""
+    try:
+        package.load()
+    except Exception as e:
+        return protocol.absent(name, one_line(e))({})
+    gpus = torch_pass.gpus()
+    return {
+        "name": name,
+        "version": package.version,
+        "devices": torch_pass.devices(),
+        "precisions": ["fp32", "bf16", "fp16"] + (["tf32"] if gpus else []),
+        "knobs": [
+            {"name": name, "doc": doc, "values": values}
+            for name, doc, values in (
+                # What is known to be the fastest comes first.
+                *([("graph", "1: replay the pass as a CUDA graph", [1, 0])] if gpus else []),
+                *([("compile", "1: fuse gates by torch.compile", [1, 0])] if hasattr(torch, "compile") else []),
+                ("half", "1: scan vectors of 16 bits", [0, 1]),
+                *package.knobs,
+            )
+        ]
+        + [{"name": "alone", "doc": "what is timed", "values": [WHOLE, FORWARD, BACKWARD, SCAN, SCAN_BACKWARD], "internal": True}],
+    }
+
+
+def main(name):
+    package = PACKAGES[name]()
+    said = hello(name, package)
+    Scans.package, Scans.name = package, f"{name} {said.get('version')}"
+    protocol.serve(answers, Scans().verbs(said))
+
+
 if __name__ == "__main__":
-    torch_rival.serve(Scans(sys.argv[1]))
+    main(sys.argv[1])
