@@ -16,14 +16,15 @@ docs/rivals.md describes the protocol.
 
 import functools
 import glob
-import json
 import os
 import sys
 import time
 
-# What libraries print goes to standard error: standard output is the protocol's.
-answers = os.fdopen(os.dup(1), "w", buffering=1)
-os.dup2(2, 1)
+sys.dont_write_bytecode = True  # no files beside this one
+import protocol
+from protocol import Unsupported
+
+answers = protocol.answers()
 # Otherwise JAX takes three quarters of a GPU's memory at its start.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
@@ -33,12 +34,7 @@ try:
     from jax import lax
     from jax import numpy as jnp
 except ImportError as e:
-    jax, absent = None, str(e)
-
-
-class Unsupported(Exception):
-    """Work that this program declines, with the reason."""
-
+    sys.exit(protocol.serve(answers, {"hello": protocol.absent("JAX or NumPy", e)}))
 
 # Cells: what one step makes of the input's part x and the recurrent part r of the gates, of
 # the states before it, and of the peepholes. All are lists; the first state is the output.
@@ -195,8 +191,6 @@ def gpus():
 
 
 def hello(_):
-    if jax is None:
-        return {"error": f"JAX or NumPy is not installed for {sys.executable}: {absent}"}
     n = gpus()
     return {
         "name": "jax",
@@ -228,11 +222,11 @@ class Rival:
         point, knobs = m["prepare"]["point"], m["prepare"]["knobs"]
         self.step = self.arguments = self.answer = None
         if point["cell"] not in RECURRENT and point["cell"] not in LINEAR:
-            return {"unsupported": f"this program has no {point['cell']}"}
+            raise Unsupported(f"this program has no {point['cell']}")
         if point["precision"] == "tf32" and self.device.platform == "cpu":
-            return {"unsupported": "tf32 needs a GPU"}
+            raise Unsupported("tf32 needs a GPU")
         if knobs.get("serial") and point["cell"] in RECURRENT:
-            return {"unsupported": f"{point['cell']} always runs step by step"}
+            raise Unsupported(f"{point['cell']} always runs step by step")
         self.load(point, m["prepare"]["data"])
         jax.config.update("jax_default_matmul_precision", "tensorfloat32" if point["precision"] == "tf32" else "highest")
         forward = functools.partial(network, point, knobs)
@@ -277,20 +271,6 @@ class Rival:
         return {"ok": True}
 
 
-def main():
-    rival = Rival()
-    verbs = {"hello": hello, "open": rival.open, "prepare": rival.prepare, "run": rival.run, "read": rival.read}
-    for line in sys.stdin:
-        m = json.loads(line)
-        verb = next((v for v in verbs if v in m), None)
-        if verb is None:  # close
-            return
-        try:
-            answer = verbs[verb](m)
-        except Exception as e:  # the point is lost, and rnnbench ends this process
-            answer = {"error": f"{type(e).__name__}: {e}"}
-        print(json.dumps(answer), file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    rival = Rival()
+    protocol.serve(answers, {"hello": hello, "open": rival.open, "prepare": rival.prepare, "run": rival.run, "read": rival.read})

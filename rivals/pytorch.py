@@ -25,24 +25,25 @@ docs/rivals.md describes the protocol.
 import functools
 import importlib
 import itertools
-import json
 import os
 import sys
 import time
 
-# What libraries print goes to standard error: standard output is the protocol's.
-answers = os.fdopen(os.dup(1), "w", buffering=1)
-os.dup2(2, 1)
+sys.dont_write_bytecode = True  # no files beside this one
+import protocol
+from protocol import Unsupported
 
+answers = protocol.answers()
 try:
     import numpy as np
     import torch
+    import torch_pass
     OURS = "--rnnbench" in sys.argv[1:]
     if OURS:
         sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
         import rnnbench_torch
 except (ImportError, OSError) as e:
-    torch, absent = None, str(e)
+    sys.exit(protocol.serve(answers, {"hello": protocol.absent("PyTorch, NumPy or librnnbench.so", e)}))
 
 CELLS = {
     "rnn-tanh": lambda *sizes, **ways: torch.nn.RNN(*sizes, nonlinearity="tanh", **ways),
@@ -130,18 +131,12 @@ class Pieces:
         return output.data.index_select(0, self.rows).view(*x.shape[:2], -1), last
 
 
-class Unsupported(Exception):
-    """Work that PyTorch declines, with the reason."""
-
-
-def hello(_):
-    if torch is None:
-        return {"error": f"PyTorch, NumPy or librnnbench.so is not there for {sys.executable}: {absent}"}
-    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+def hello():
+    gpus = torch_pass.gpus()
     return {
         "name": "rnnbench-torch" if OURS else "pytorch",
         "version": torch.__version__,
-        "devices": ["cpu"] + [f"cuda:{i}" for i in range(gpus)],
+        "devices": torch_pass.devices(),
         "knobs": [
             {"name": name, "doc": doc, "values": [0, 1]}
             for name, doc, here in (
@@ -165,72 +160,39 @@ def hello(_):
     }
 
 
-class Rival:
-    """The device, and the pass that was prepared last."""
+class Rival(torch_pass.Pass):
+    """A module of torch.nn, or of rnnbench_torch."""
 
-    def open(self, m):
-        self.device = torch.device(m["open"])
-        self.gpu = self.device.type == "cuda"
-        self.threads = m["threads"]
-        if self.gpu:
-            torch.cuda.set_device(self.device)
-        return {"ok": True, "device": torch.cuda.get_device_name(self.device) if self.gpu else "cpu"}
+    calling = None  # what makes a call
 
-    def prepare(self, m):
-        q = m["prepare"]
-        self.release()
-        try:
-            self.load(q["point"], q["data"])
-            self.choose(q["knobs"])
-        except Unsupported as e:
-            return {"unsupported": str(e)}
-        except (NotImplementedError, RuntimeError) as e:
-            text = str(e)
-            if isinstance(e, NotImplementedError) or "not implemented" in text or "not supported" in text:
-                return {"unsupported": f"PyTorch {torch.__version__}: {text.splitlines()[0]}"}
-            raise
-        return {"ok": True}
-
-    def release(self):
-        """Drops what the last pass holds: two large ones may not fit."""
-        self.step = self.graph = self.module = self.x = self.start = self.dy = self.output = self.last = self.calling = None
-        if self.gpu:
-            torch.cuda.empty_cache()
-
-    def load(self, p, path):
+    def load(self, file):
         """Makes the module and its inputs."""
+        p = self.point
         if p["cell"] not in CELLS:
             raise Unsupported(f"torch.nn has no {p['cell']}")
-        if p["precision"] == "tf32" and not self.gpu:
-            raise Unsupported("tf32 needs a GPU")
         if "calls" in p and self.gpu:
             raise Unsupported("calls are made on a processor alone")
-        self.point = p
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = p["precision"] == "tf32"
-        dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(p["precision"], torch.float32)
-        self.train, self.states = p["pass"] == "train", p["states"]
-        with np.load(path) as file:
-            put = lambda name: torch.from_numpy(file[name]).to(self.device, dtype)
-            more = {"proj_size": p["projection"]} if "projection" in p else {}
-            self.module = CELLS[p["cell"]](p["input"], p["hidden"], p["layers"], bidirectional=p.get("direction") == "both", **more)
-            with torch.no_grad():
-                for name, w in self.module.named_parameters():
-                    w.copy_(torch.from_numpy(file[name]))
-            self.module.to(self.device, dtype).requires_grad_(self.train)
-            if OURS:
-                self.module = ours(self.module, p["precision"])
-            self.x = put("input").requires_grad_(self.train)
-            self.start = [put(f"{s}_0").requires_grad_(self.train) for s in self.states]
-            self.dy = put("grad_output") if self.train else None
-            reset = file["reset"] if "resets" in p else None
-        self.sizes = None
+        more = {"proj_size": p["projection"]} if "projection" in p else {}
+        ways = 2 if p.get("direction") == "both" else 1
+        self.module = CELLS[p["cell"]](p["input"], p["hidden"], p["layers"], bidirectional=ways == 2, **more)
+        with torch.no_grad():
+            for name, w in self.module.named_parameters():
+                w.copy_(torch.from_numpy(file[name]))
+        self.module.to(self.device, self.dtype).requires_grad_(self.train)
+        if OURS:
+            self.module = ours(self.module, p["precision"])
+        self.x = self.leaf(file["input"])
+        self.start = [self.leaf(file[f"{s}_0"]) for s in self.states]
+        self.dy = self.put(file["grad_output"]) if self.train else None
+        self.sizes = self.pieces = None
         if "lengths" in p:  # as pack_padded_sequence has them: how many sequences each step has
             steps = torch.arange(p["steps"])[:, None]
             self.sizes = (steps < torch.tensor(p["lengths"])).sum(1)
-        self.pieces = Pieces(reset, p["layers"], 2 if p.get("direction") == "both" else 1).to(self.device) if reset is not None else None
+        if "resets" in p:
+            self.pieces = Pieces(file["reset"], p["layers"], ways).to(self.device)
 
     def choose(self, knobs):
-        """Sets self.step, which runs the pass once, and runs it until all is compiled."""
+        """Sets what a pass runs, and runs it until all is compiled."""
         torch.set_num_threads(1 if knobs.get("single") else self.threads)
         run = self.module
         if knobs.get("compile"):
@@ -248,46 +210,26 @@ class Rival:
         elif self.pieces is not None:
             run = functools.partial(self.pieces, run)
 
+        first = self.start[0] if len(self.start) == 1 else tuple(self.start)
+        self.runs(lambda: run(self.x, first), [*self.module.parameters(), self.x, *self.start], self.dy)
         if "calls" in self.point:
             single = self.point["steps"] == 1 and "projection" not in self.point and not (OURS or knobs.get("compile"))
             self.calling = Step(self.point["cell"], self.module) if single and not knobs.get("layers") else run
-            self.given = [self.x]
+            self.given, self.step = [self.x], self.make
             self.begin()
-        first = self.start[0] if len(self.start) == 1 else tuple(self.start)
-        leaves = [*self.module.parameters(), self.x, *self.start]
-
-        def forward():
-            with torch.no_grad():
-                self.output, self.last = run(self.x, first)
-
-        def train():
-            for leaf in leaves:
-                leaf.grad = None
-            self.output, self.last = run(self.x, first)
-            self.output.backward(self.dy)
-
-        def call():
-            with torch.inference_mode():
-                self.output, self.state = self.calling(self.given[0], self.state)
-
-        self.step = call if self.calling else train if self.train else forward
         if knobs.get("single") and self.gpu:
             raise Unsupported("threads do not matter on a GPU")
         if knobs.get("graph"):
-            if not self.gpu:
-                raise Unsupported("a CUDA graph needs a GPU")
-            try:
-                self.capture()
-            except RuntimeError as e:
-                if "captur" in str(e):
-                    raise Unsupported(f"PyTorch {torch.__version__} cannot capture this pass: {str(e).splitlines()[0]}")
-                raise
+            self.capture()
             return
-        for _ in range(3 if knobs.get("compile") else 1):
-            self.step()
-        self.wait()
+        self.warm(3 if knobs.get("compile") else 1)
         if self.calling:
             self.begin()
+
+    def make(self):
+        """Makes one call."""
+        with torch.inference_mode():
+            self.output, self.state = self.calling(self.given[0], self.state)
 
     def begin(self):
         """Sets the states that the next call reads to the first ones."""
@@ -316,42 +258,7 @@ class Rival:
         self.output, self.state = output, state
         return {"calls_s": [round(t, 9) for t in times]}
 
-    def capture(self):
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                self.step()
-        torch.cuda.current_stream().wait_stream(side)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.step()
-        self.step = self.graph.replay
-        self.step()
-        self.wait()
-
-    def wait(self):
-        if self.gpu:
-            torch.cuda.synchronize()
-
-    def run(self, m):
-        n, step = m["run"], self.step
-        if not self.gpu:
-            start = time.perf_counter()
-            for _ in range(n):
-                step()
-            return {"wall_s": time.perf_counter() - start}
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        self.wait()
-        start = time.perf_counter()
-        begin.record()
-        for _ in range(n):
-            step()
-        end.record()
-        self.wait()
-        return {"wall_s": time.perf_counter() - start, "device_s": begin.elapsed_time(end) / 1e3}
-
-    def read(self, m):
+    def arrays(self):
         arrays = {"output": self.output}
         if self.calling:
             self.last = Step.last(self.state) if isinstance(self.calling, Step) else self.state
@@ -364,24 +271,9 @@ class Rival:
             arrays["grad_input"] = self.x.grad
             for name, w in self.module.named_parameters():
                 arrays[f"grad_{name}"] = w.grad
-        np.savez(m["read"], **{name: np.ascontiguousarray(t.detach().float().cpu().numpy()) for name, t in arrays.items()})
-        return {"ok": True}
-
-
-def main():
-    rival = Rival()
-    verbs = {"hello": hello, "open": rival.open, "prepare": rival.prepare, "run": rival.run, "call": rival.call, "read": rival.read}
-    for line in sys.stdin:
-        m = json.loads(line)
-        verb = next((v for v in verbs if v in m), None)
-        if verb is None:  # close
-            return
-        try:
-            answer = verbs[verb](m)
-        except Exception as e:  # the point is lost, and rnnbench ends this process
-            answer = {"error": f"{type(e).__name__}: {e}"}
-        print(json.dumps(answer), file=answers, flush=True)
+        return arrays
 
 
 if __name__ == "__main__":
-    main()
+    rival = Rival()
+    protocol.serve(answers, {**rival.verbs(hello()), "call": rival.call})

@@ -1,0 +1,39 @@
+"""What the programs in Python here share: requests of rnnbench and answers to them. docs/rivals.md describes the protocol."""
+
+import json
+import os
+import sys
+
+
+class Unsupported(Exception):
+    """Work that a program declines, with the reason."""
+
+
+def answers():
+    """Returns where answers go. What libraries print goes to standard error from now on: standard
+    output is the protocol's."""
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    return out
+
+
+def absent(what, why):
+    """Returns the answer to hello where a library cannot be loaded."""
+    answer = {"error": f"{what} is not there for {sys.executable}: {why}"}
+    return lambda _: answer
+
+
+def serve(out, verbs):
+    """Answers requests until rnnbench closes. verbs are functions of a request by its verb."""
+    for line in sys.stdin:
+        m = json.loads(line)
+        verb = next((v for v in verbs if v in m), None)
+        if verb is None:  # close
+            return
+        try:
+            answer = verbs[verb](m)
+        except Unsupported as e:
+            answer = {"unsupported": str(e)}
+        except Exception as e:  # the point is lost, and rnnbench ends this process
+            answer = {"error": f"{type(e).__name__}: {e}"}
+        print(json.dumps(answer), file=out, flush=True)
