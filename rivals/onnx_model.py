@@ -7,13 +7,10 @@ operator's layout: steps × ways × batch × hidden.
 
 import struct
 
+from protocol import Unsupported
+
 OPSET, IR_VERSION = 14, 8
 FLOAT, INT32, INT64 = 1, 6, 7  # data types
-
-
-class Unsupported(Exception):
-    """A layer that no operator of ONNX computes, with the reason."""
-
 
 # GRU whose reset gate multiplies the state, before the product, as cells/gru-before.cell has it.
 BEFORE = ["gate r = sigmoid(W x + R h + b)", "gate z = sigmoid(W x + R h + b)", "gate n = tanh(W x + R (r * h) + b)", "h' = z * h + (1 - z) * n"]

@@ -28,7 +28,6 @@ import gc
 import glob
 import importlib.util
 import itertools
-import json
 import math
 import os
 import sys
@@ -37,10 +36,10 @@ import time
 sys.dont_write_bytecode = True  # no files beside this one
 import npz
 import onnx_model
+import protocol
+from protocol import Unsupported
 
-# What libraries print goes to standard error: standard output is the protocol's.
-answers = os.fdopen(os.dup(1), "w", buffering=1)
-os.dup2(2, 1)
+answers = protocol.answers()
 
 Pointer, Size, Int, Text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_char_p
 
@@ -156,7 +155,7 @@ class Layers:
         self.api, self.point, self.values, self.bindings, self.session = api, point, [], [], None
         model, self.inputs, self.outputs = onnx_model.model(point, arrays)
         if len(model) > MOST_BYTES:
-            raise onnx_model.Unsupported("its weights are larger than a model may be: 2 GiB")
+            raise Unsupported("its weights are larger than a model may be: 2 GiB")
         options = api.new("CreateSessionOptions")
         api.call("SetSessionExecutionMode", options, SEQUENTIAL)
         api.call("SetSessionGraphOptimizationLevel", options, ALL_OPTIMISATIONS)
@@ -220,15 +219,12 @@ class Rival:
         if self.layers:
             self.layers.close()
             self.layers = None
-        try:
-            p = q["point"]
-            if p["pass"] != "forward":
-                raise onnx_model.Unsupported("ONNX Runtime runs inference alone")
-            onnx_model.operator(p)
-            arrays = npz.read(q["data"])
-            self.layers = Layers(self.api, p, arrays, 1 if q["knobs"].get("single") else self.threads)
-        except onnx_model.Unsupported as e:
-            return {"unsupported": str(e)}
+        p = q["point"]
+        if p["pass"] != "forward":
+            raise Unsupported("ONNX Runtime runs inference alone")
+        onnx_model.operator(p)
+        arrays = npz.read(q["data"])
+        self.layers = Layers(self.api, p, arrays, 1 if q["knobs"].get("single") else self.threads)
         self.calls = "calls" in p
         self.take(arrays)
         self.make(1)
@@ -343,19 +339,9 @@ def main():
         }
         verbs = {"hello": lambda _: hello, "open": rival.open, "prepare": rival.prepare, "run": rival.run, "call": rival.call, "read": rival.read}
     except OSError as e:
-        absent = {"error": f"there is no library of ONNX Runtime: {e}"}
-        verbs = {"hello": lambda _: absent}
+        verbs = {"hello": protocol.absent("ONNX Runtime's library", e)}
     gc.disable()  # no pauses
-    for line in sys.stdin:
-        m = json.loads(line)
-        verb = next((v for v in verbs if v in m), None)
-        if verb is None:  # close
-            return
-        try:
-            answer = verbs[verb](m)
-        except Exception as e:  # the point is lost, and rnnbench ends this process
-            answer = {"error": f"{type(e).__name__}: {e}"}
-        print(json.dumps(answer), file=answers, flush=True)
+    protocol.serve(answers, verbs)
 
 
 if __name__ == "__main__":
