@@ -65,7 +65,8 @@ int rnnbench_open(const char *device, rnnbench_handle *opened);
  *	direction  forward, reverse or both; default forward
  *	projection width of the outputs, if less than hidden
  *	heads      parts of the units that the recurrent product does not mix
- *	precision  of the products: fp32, tf32, bf16 or fp16; default fp32
+ *	precision  of the products: fp32, tf32, bf16, fp16 or, for inference
+ *	           on a CPU, int8; default fp32
  *	batchfirst 1: input, output and their gradients are batch × steps × features; default 0 */
 int rnnbench_layer(rnnbench_handle device, const char *description, rnnbench_handle *layer);
 

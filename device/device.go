@@ -89,7 +89,7 @@ type Info struct {
 	Model     string            // as the vendor writes it
 	Key       string            // names results folders; results with equal keys can be compared: "cpu-xeon-2t"
 	Workers   int               // threads or multiprocessors in use
-	Precision []string          // of products: "fp32", "tf32", "bf16", "fp16"
+	Precision []string          // of products: "fp32", "tf32", "bf16", "fp16", "int8"
 	Memory    int64             // bytes available to programs; 0 if unknown
 	Host      int64             // bytes of the host's memory, if the device has its own; 0: it has none, or unknown
 	Libraries map[string]string // name to version, instruction sets included

@@ -21,9 +21,9 @@ func TestServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	problems := slices.Concat(impltest.CallProblems(rnn.FP32), impltest.CallProblems(rnn.BF16))
+	problems := slices.Concat(impltest.CallProblems(rnn.FP32), impltest.CallProblems(rnn.BF16), impltest.CallProblems(rnn.INT8))
 	if testing.Short() {
-		problems = impltest.CallProblems(rnn.FP32)
+		problems = slices.Concat(impltest.CallProblems(rnn.FP32), impltest.CallProblems(rnn.INT8)[:8])
 	}
 	for _, tech := range impl.Own() {
 		t.Run(tech.Name(), func(t *testing.T) { impltest.RunCalls(t, d, tech, problems) })

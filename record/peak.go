@@ -14,8 +14,11 @@ const (
 )
 
 // single reports whether the device with that key computes in fp32 for this precision. A processor
-// keeps 16-bit weights but computes in fp32, unless its record has a peak of its own.
-func single(device, precision string) bool { return precision == "fp32" || !OnGPU(device) }
+// keeps 16-bit weights but computes in fp32, unless its record has a peak of its own. It multiplies
+// 8-bit integers.
+func single(device, precision string) bool {
+	return precision == "fp32" || !OnGPU(device) && precision != "int8"
+}
 
 // PeakFLOPS is the device's peak in the precision of r, in FLOP/s; 0: unknown. It ignores the peak in
 // records of early versions that have another precision, since that is the peak of fp32.

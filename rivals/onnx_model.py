@@ -5,12 +5,14 @@ their own, `lengths`. The outputs are `output` and the last states of each layer
 operator's layout: steps × ways × batch × hidden.
 """
 
+import array
 import struct
 
 from protocol import Unsupported
 
 OPSET, IR_VERSION = 14, 8
-FLOAT, INT32, INT64 = 1, 6, 7  # data types
+FLOAT, INT8, INT32, INT64 = 1, 3, 6, 7  # data types
+MICROSOFT = "com.microsoft"  # the operators of ONNX Runtime's own
 
 # GRU whose reset gate multiplies the state, before the product, as cells/gru-before.cell has it.
 BEFORE = ["gate r = sigmoid(W x + R h + b)", "gate z = sigmoid(W x + R h + b)", "gate n = tanh(W x + R (r * h) + b)", "h' = z * h + (1 - z) * n"]
@@ -34,6 +36,8 @@ def operator(point):
         cell = "gru-before" if [line for line in lines if line] == BEFORE else cell
     if cell not in CELLS:
         raise Unsupported(f"ONNX has no operator for {cell}")
+    if point.get("precision") == "int8" and CELLS[cell][0] != "LSTM":
+        raise Unsupported(f"ONNX Runtime has no operator of 8-bit weights for {cell}: DynamicQuantizeLSTM alone")
     return CELLS[cell]
 
 
@@ -75,10 +79,11 @@ def attribute(name, value):
     return block(5, block(1, name), *body)
 
 
-def node(kind, name, inputs, outputs, **attributes):
+def node(kind, name, inputs, outputs, domain="", **attributes):
     """A NodeProto of a graph. An input that is left out has the name ""."""
     lists = [*(block(1, s) for s in inputs), *(block(2, s) for s in outputs)]
-    return block(1, *lists, block(3, name), block(4, kind), *(attribute(*a) for a in attributes.items()))
+    own = [block(7, domain)] if domain else []
+    return block(1, *lists, block(3, name), block(4, kind), *(attribute(*a) for a in attributes.items()), *own)
 
 
 def value(field, name, shape, kind=FLOAT):
@@ -111,6 +116,24 @@ def weights(point, arrays, layer):
         yield 7, f"peephole_l{layer}", [len(ways), len(peeps) * hidden], b"".join(rows("peephole", way, peeps) for way in ways)
 
 
+def quantized(name, shape, data):
+    """Yields the weights of a DynamicQuantizeLSTM as initializers: integers of 8 bits, transposed, the
+    scale of each column, and zeros. ONNX Runtime's own tool quantises so: a scale a column, symmetric."""
+    ways, wide, cols = shape
+    values = array.array("f", data)
+    integers, scales = bytearray(len(values)), array.array("f")
+    for way in range(ways):
+        base = way * wide * cols
+        for row in range(wide):
+            one = values[base + row * cols : base + (row + 1) * cols]
+            scale = max(map(abs, one)) / 127 or 1.0
+            scales.append(scale)
+            integers[base + row : base + wide * cols : wide] = bytes(round(v / scale) & 255 for v in one)
+    yield tensor(name, INT8, [ways, cols, wide], bytes(integers))
+    yield tensor(name + "_scale", FLOAT, [ways, wide], scales.tobytes())
+    yield tensor(name + "_zero", INT8, [ways, wide], bytes(ways * wide))
+
+
 def model(point, arrays):
     """Returns the bytes of the model of a point, whose parameters arrays has by name, and the
     names and shapes of its inputs and outputs."""
@@ -124,18 +147,25 @@ def model(point, arrays):
     x, state = "input", [len(ways), batch, hidden]
     for layer in range(layers):
         reads, top = [x, "", "", "", lengths] + [""] * 3, layer == layers - 1
+        of_scales, domain = [], ""
         for at, name, shape, data in weights(point, arrays, layer):
             reads[at] = name
-            parts.append(tensor(name, FLOAT, shape, data))
+            if point.get("precision") == "int8" and at in (1, 2):
+                domain = MICROSOFT
+                of_scales += [name + "_scale", name + "_zero"]
+                parts += quantized(name, shape, data)
+            else:
+                parts.append(tensor(name, FLOAT, shape, data))
         writes = ["output" if top else f"y_l{layer}"]
         for at, s in enumerate(point["states"]):
             reads[5 + at] = f"{s}_0_l{layer}"
             inputs[f"{s}_0_l{layer}"] = state
             outputs[f"{s}_n_l{layer}"] = state
             writes.append(f"{s}_n_l{layer}")
+        reads += of_scales
         while not reads[-1]:
             reads.pop()
-        parts.append(node(kind, f"layer{layer}", reads, writes, hidden_size=hidden, direction=direction, **own))
+        parts.append(node("DynamicQuantizeLSTM" if domain else kind, f"layer{layer}", reads, writes, domain, hidden_size=hidden, direction=direction, **own))
         if top:
             break
         # The next layer reads steps × batch × features. A transposition moves values only for both directions.
@@ -151,4 +181,5 @@ def model(point, arrays):
     outputs["output"] = [steps, len(ways), batch, hidden]
     parts += [value(11, *i) for i in inputs.items()] + [value(12, *o) for o in outputs.items()]
     graph = block(7, block(2, "rnnbench"), *parts)
-    return number(1, IR_VERSION) + block(2, "rnnbench") + block(8, number(2, OPSET)) + graph, inputs, outputs
+    own_operators = block(8, block(1, MICROSOFT), number(2, 1)) if point.get("precision") == "int8" else b""
+    return number(1, IR_VERSION) + block(2, "rnnbench") + block(8, number(2, OPSET)) + own_operators + graph, inputs, outputs

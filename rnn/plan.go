@@ -166,6 +166,8 @@ func planned(t Technique, p Problem, k knob.Params, of kind) (*Plan, error) {
 func declined(t Technique, p Problem) error {
 	_, keeps := t.(Keeper)
 	switch c := p.Cell; {
+	case p.Precision == INT8 && p.Pass == Train:
+		return fmt.Errorf("%w: gradients need more than 8-bit integers: use int8 for inference", schedule.ErrPrecision)
 	case p.History > 0 && !keeps:
 		return fmt.Errorf("%w: it keeps no steps of the previous minibatch, but history is %d", schedule.ErrHistory, p.History)
 	case p.OneHot && c.Window > 1:

@@ -43,6 +43,7 @@ const (
 	TF32 = schedule.TF32
 	BF16 = schedule.BF16
 	FP16 = schedule.FP16
+	INT8 = schedule.INT8
 )
 
 // Precisions lists the precisions by name.

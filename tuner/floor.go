@@ -119,6 +119,8 @@ func (l *Layout) serialShare() float64 {
 // single precision.
 func valueBytes(p rnn.Precision, gpu bool) (weight, state float64) {
 	switch {
+	case p == rnn.INT8:
+		return 1, 4
 	case p != rnn.BF16 && p != rnn.FP16:
 		return 4, 4
 	case gpu:

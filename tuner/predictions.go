@@ -10,8 +10,11 @@ import (
 // WorkOf describes one step of a layer at a point for the model.
 func WorkOf(p record.Point) (model.Work, error) {
 	bytes := 4.0 // of a weight
-	if p.Precision == rnn.BF16.String() || p.Precision == rnn.FP16.String() {
+	switch p.Precision {
+	case rnn.BF16.String(), rnn.FP16.String():
 		bytes = 2
+	case rnn.INT8.String():
+		bytes = 1
 	}
 	return model.Recurrent(cell.Lookup(p.Cell), p.Hidden, p.Batch, bytes)
 }

@@ -95,7 +95,7 @@ func (d *Device) Info() device.Info {
 	}
 	return device.Info{
 		Name: "cpu", Model: name, Key: fmt.Sprintf("cpu-%s-%dt", slug(name), d.workers),
-		Workers: d.workers, Memory: memory.Available(), Precision: []string{"fp32", "fp16", "bf16"},
+		Workers: d.workers, Memory: memory.Available(), Precision: []string{"fp32", "fp16", "bf16", "int8"},
 		Libraries: map[string]string{"simd": d.kernels.Level().String(), "go": runtime.Version(), "topology": d.pool.host.String()},
 	}
 }

@@ -18,9 +18,9 @@ type layout struct {
 	total  int
 }
 
-// format returns how packed matrices are stored. Only these have 16 bits, so a schedule without
-// packed weights is declined in fp16 and bf16. Arithmetic is in single precision, unless the
-// kernels multiply BF16 (see simd.Products.Rounds).
+// format returns how packed matrices are stored. Only these have fewer bits, so a schedule without
+// packed weights is declined in fp16, bf16 and int8. Arithmetic is in single precision, unless the
+// kernels multiply BF16 (see simd.Products.Rounds) or integers.
 func format(s *schedule.Schedule) (simd.Format, error) {
 	var f simd.Format
 	switch s.Precision {
@@ -30,13 +30,41 @@ func format(s *schedule.Schedule) (simd.Format, error) {
 		f = simd.F16
 	case schedule.BF16:
 		f = simd.BF16
+	case schedule.INT8:
+		f = simd.I8
 	default:
 		return 0, fmt.Errorf("cpu: %w: the CPU does not support precision %v", schedule.ErrPrecision, s.Precision)
 	}
 	if !slices.ContainsFunc(s.Matrices, func(m *schedule.Matrix) bool { return m.Packed }) {
-		return 0, fmt.Errorf("cpu: %w: %v stores packed weights in 16 bits, but this schedule packs none", schedule.ErrPrecision, s.Precision)
+		return 0, fmt.Errorf("cpu: %w: %v stores packed weights in %d bits, but this schedule packs none", schedule.ErrPrecision, s.Precision, 8*bytesOf(f))
+	}
+	if f == simd.I8 {
+		return f, fitsI8(s)
 	}
 	return f, nil
+}
+
+// mostRowsI8 is the most rows of a product of 8-bit integers. Its kernels multiply one row at a time,
+// so they gain where reading weights limits products.
+const mostRowsI8 = 64
+
+// fitsI8 declines what no kernels of 8-bit integers can run, or none gains by.
+func fitsI8(s *schedule.Schedule) error {
+	for op := range s.Operations() {
+		switch op := op.(type) {
+		case schedule.Gemm:
+			switch m, _, k := op.Sizes(); {
+			case !op.B.M.Packed:
+			case op.TransA || k > simd.MostI8:
+				return fmt.Errorf("cpu: %w: int8 multiplies rows of at most %d values, which are not transposed", schedule.ErrPrecision, simd.MostI8)
+			case m > mostRowsI8:
+				return fmt.Errorf("cpu: %w: int8 is for calls and short sequences, with products of at most %d rows, but one has %d: use fp32 or bf16, or a smaller inputbatch", schedule.ErrPrecision, mostRowsI8, m)
+			}
+		case schedule.Persistent:
+			return fmt.Errorf("cpu: %w: int8 rounds states before each product, but this layer runs all steps in one operation: use cudnnstyle", schedule.ErrPrecision)
+		}
+	}
+	return nil
 }
 
 // line is the size of a cache line, and of a vector, in floats.

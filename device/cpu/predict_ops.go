@@ -11,7 +11,11 @@ import (
 // packed predicts a Pack, which all workers of a team share.
 func (p *forecast) packed(op schedule.Pack, parts int) float64 {
 	bytes := 4 * op.Dst.Rows * ceil(op.Dst.Cols, line) * line
-	if p.format != simd.F32 {
+	switch p.format {
+	case simd.F32:
+	case simd.I8:
+		return p.call + p.quantize*float64(bytes/4)/float64(parts)
+	default:
 		bytes = bytes * 3 / 2
 	}
 	return p.call + float64(bytes)/float64(parts)/p.prepare[p.level(int64(2*bytes/parts))]

@@ -52,6 +52,11 @@ func (p *forecast) weighted(m, n, k int, f simd.Format, from int, results float6
 		results = max(results, p.store*float64(ceil(n, line)*ceil(m, line)))
 		return 2*p.call + results + p.block*float64(blocks) + p.round*float64(m)*float64(k) + wide*float64(k)*max(2*float64(m)/p.half, float64(bytesOf(f))/p.load[from])
 	}
+	if f == simd.I8 {
+		rows, elements := float64(m), float64(ceil(n, line)*line)*float64(k)
+		rounded := p.round*rows*float64(k) + p.tile*rows*float64(ceil(ceil(n, line), p.kernels.MaxI8Strips()))
+		return p.call + results + rounded + max(2*rows*elements/p.integer, elements/p.read[from])
+	}
 	rows := p.kernels.MaxRows()
 	tiles := ceil(m, rows)
 	strips := ceil(n, line)

@@ -6,19 +6,21 @@ import "rnnbench/device/cpu/simd"
 // is 16 floats. Costs "extra" come on top of the time by speed.
 type rates struct {
 	// Products.
-	peak    float64    // operations per second
-	read    [4]float64 // bytes of weights per second in products of one row, from each memory
-	narrow  float64    // of an element of 16 bits in a product of one or two rows, extra
-	widen   float64    // of an element of 16 bits in products of many rows
-	tile    float64    // of a tile, extra
-	call    float64    // of a product, extra
-	pack    float64    // of a float of an operand that the product packs
-	half    float64    // operations per second of BF16 products in hardware
-	load    [4]float64 // bytes of weights per second in BF16 products of few rows, from each memory
-	block   float64    // of a block of tiles, extra
-	store   float64    // of a tile of results
-	round   float64    // of a float that the product rounds to BF16
-	prepare [4]float64 // bytes per second of packing weights ahead, from each memory
+	peak     float64    // operations per second
+	read     [4]float64 // bytes of weights per second in products of one row, from each memory
+	narrow   float64    // of an element of 16 bits in a product of one or two rows, extra
+	widen    float64    // of an element of 16 bits in products of many rows
+	tile     float64    // of a tile, extra
+	call     float64    // of a product, extra
+	pack     float64    // of a float of an operand that the product packs
+	integer  float64    // operations per second of products of 8-bit integers
+	quantize float64    // of a weight that is packed as an 8-bit integer
+	half     float64    // operations per second of BF16 products in hardware
+	load     [4]float64 // bytes of weights per second in BF16 products of few rows, from each memory
+	block    float64    // of a block of tiles, extra
+	store    float64    // of a tile of results
+	round    float64    // of a float that the product rounds to BF16
+	prepare  [4]float64 // bytes per second of packing weights ahead, from each memory
 
 	// Point-wise operations.
 	stream      [4]float64 // bytes per second, from each memory
@@ -66,6 +68,7 @@ func ratesOf(l simd.Level) *rates {
 		sequence: 0.25e-6, step: 22e-9, beside: 1, nearLine: 0.4e-9, farLine: 0.61e-9, forming: 0.9, meeting: 0.35e-6,
 		start: 10e-9, handover: 0.6e-6, turn: 60e-9, crossing: 0.2e-6,
 	}
+	r.integer, r.quantize = 400e9, 6e-9
 	r.half, r.load, r.round, r.block, r.store = 2*r.peak, r.read, 0.1e-9, 60e-9, 20e-9
 	switch l {
 	case simd.AMX: // as measured on two cores of a Sapphire Rapids
@@ -74,12 +77,12 @@ func ratesOf(l simd.Level) *rates {
 		r.function, r.mapFunction, r.scanned = 7.3e-9, 7.3e-9, 0.65
 		r.step, r.latency, r.beside, r.nearLine, r.farLine = 7e-9, 11e-9, 0.5, 0.26e-9, 0.43e-9
 	case simd.AVX2:
-		r.peak, r.tile = 110e9, 10e-9
+		r.peak, r.tile, r.integer = 110e9, 10e-9, 130e9
 		r.function, r.mapFunction, r.line, r.scanned = 10e-9, 10e-9, 0.8e-9, 0.85
 		r.step, r.beside, r.nearLine = 8e-9, 0.5, 0.44e-9 // as measured on one core of a Sapphire Rapids
 		r.farLine = 0.58e-9                               // as measured on one core of a Zen 3
 	case simd.Generic:
-		r.peak, r.read = 4.3e9, [4]float64{12e9, 12e9, 12e9, 12e9}
+		r.peak, r.read, r.integer = 4.3e9, [4]float64{12e9, 12e9, 12e9, 12e9}, 3e9
 		r.widen, r.narrow, r.pack, r.prepare = 1e-9, 0.3e-9, 1e-9, [4]float64{5e9, 5e9, 5e9, 5e9}
 		r.function, r.line, r.vector = 280e-9, 25e-9, 10e-9
 		r.mapFunction, r.mapLine = 150e-9, 4e-9

@@ -76,8 +76,13 @@ func (d *Device) Info() device.Info {
 	}
 	return device.Info{
 		Name: fmt.Sprintf("cuda:%d", p.Index), Model: p.Model, Key: "cuda-" + slug(p.Model), Workers: p.SMs,
-		Precision: schedule.Precisions(), Memory: free, Host: memory.Available(), Libraries: p.Libraries,
+		Precision: precisions(), Memory: free, Host: memory.Available(), Libraries: p.Libraries,
 	}
+}
+
+// precisions lists those of schedule that GPUs have.
+func precisions() []string {
+	return slices.DeleteFunc(schedule.Precisions(), func(name string) bool { return name == schedule.INT8.String() })
 }
 
 // slug replaces all characters but letters and digits by hyphens, for file names.

@@ -66,8 +66,8 @@ class _Module:
     """What LSTM, GRU, RNN and Layer share. They have the attributes of torch.nn.RNNBase, and _description and _states."""
 
     def _begin(self, technique, precision):
-        if precision not in (None, "fp32", "tf32", "bf16", "fp16"):
-            raise ValueError(f"precision must be fp32, tf32, bf16 or fp16, not {precision}")
+        if precision not in (None, "fp32", "tf32", "bf16", "fp16", "int8"):
+            raise ValueError(f"precision must be fp32, tf32, bf16, fp16 or int8, not {precision}")
         self.technique = technique
         self.precision = precision
         self._stacks = _Stacks()

@@ -75,7 +75,7 @@ class Refusals(Case):
         self.refused(r"weight_hh_l0 must have the shape \(28, 7\), not \(28, 6\)", lambda: fast(torch.randn(4, 3, 5)), RuntimeError)
 
     def test_names(self):
-        self.refused("precision must be fp32, tf32, bf16 or fp16, not fp8", lambda: ours.LSTM(5, 7, precision="fp8"), ValueError)
+        self.refused("precision must be fp32, tf32, bf16, fp16 or int8, not fp8", lambda: ours.LSTM(5, 7, precision="fp8"), ValueError)
         self.refused("LSTM.from_torch takes a torch.nn.LSTM, not a GRU", lambda: ours.LSTM.from_torch(torch.nn.GRU(5, 7)), TypeError)
         with self.assertRaisesRegex(RuntimeError, "nosuchcell"):
             ours.Layer("nosuchcell", 5, 7)

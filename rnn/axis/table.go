@@ -17,7 +17,7 @@ type Point struct {
 	Steps     int    `json:"steps"`
 	Streams   int    `json:"streams"` // requested; 0: the technique's own choice
 	Layers    int    `json:"layers"`
-	Precision string `json:"precision"` // "fp32", "tf32", "bf16" or "fp16"
+	Precision string `json:"precision"` // "fp32", "tf32", "bf16", "fp16" or "int8"
 	Output    int    `json:"output"`    // classes of the softmax output layer; 0: none
 	OneHot    bool   `json:"onehot"`    // each step's input is one of Input symbols
 	History   int    `json:"history"`   // steps of the previous minibatch through which training also propagates back
@@ -49,7 +49,7 @@ var table = prepared([]Axis{
 		field: func(p *Point) any { return &p.Pass },
 	},
 	{
-		Name: "precision", Help: "precision of the matrix products", Title: "precision", Default: "fp32", Words: []string{"fp32", "tf32", "bf16", "fp16"},
+		Name: "precision", Help: "precision of the matrix products", Title: "precision", Default: "fp32", Words: []string{"fp32", "tf32", "bf16", "fp16", "int8"},
 		First: true, Needed: true, Always: true, Bare: true, Train: true,
 		field: func(p *Point) any { return &p.Precision },
 		text: func(p *Point) string {

@@ -242,7 +242,7 @@ func (r *reference) answer() []Tensor {
 // and in are distinct sequences, each counted as often as the batch repeats it.
 func (r *reference) outer(g, in []float64, gcols, icols int) []float64 {
 	if v := r.lossy; v != nil {
-		return widen(outer(r, v.operands(g), v.operands(in), gcols, icols))
+		return widen(outer(r, v.operands(g, gcols), v.operands(in, icols), gcols, icols))
 	}
 	return outer(r, g, in, gcols, icols)
 }

@@ -10,7 +10,7 @@ import (
 
 // A rounding makes the reference round where an honest technique does: nil rounds nowhere. It is
 // the most lossy way that techniques have. In 16 bits they store what products multiply, and what
-// cells read of products. All sums and functions are in single precision. Sums are formed term by
+// cells read of products. In int8 they round what products multiply, a row at a time. All sums and functions are in single precision. Sums are formed term by
 // term, so that their errors are no smaller than those of sums in parts.
 type rounding struct {
 	precision rnn.Precision
@@ -47,13 +47,33 @@ func keepBits(x float32, last int) float32 {
 	return math.Float32frombits((b + 1<<(last-1) - 1 + b>>last&1) &^ (1<<last - 1))
 }
 
-// operands rounds values as a product's operands are stored.
-func (v *rounding) operands(values []float64) []float32 {
+// operands rounds values, rows of so many columns, as a product's operands are stored.
+func (v *rounding) operands(values []float64, cols int) []float32 {
 	out := make([]float32, len(values))
+	if v.precision == rnn.INT8 {
+		for at := 0; at < len(values); at += cols {
+			integers(out[at:at+cols], values[at:at+cols])
+		}
+		return out
+	}
 	for i, x := range values {
 		out[i] = float32(v.operand(x))
 	}
 	return out
+}
+
+// integers rounds a row to 8-bit integers, times its largest value over 127.
+func integers(out []float32, row []float64) {
+	most := float32(0)
+	for _, x := range row {
+		most = max(most, float32(math.Abs(x)))
+	}
+	if most < 0x1p-100 { // zeros
+		return
+	}
+	for i, x := range row {
+		out[i] = float32(math.RoundToEven(x*127/float64(most))) * (most / 127)
+	}
 }
 
 // store rounds values in place as those are stored that products multiply, or cells read of them.
@@ -73,7 +93,7 @@ func (v *rounding) mulTransposed(out, a []float64, w []float32, m, n, k int) {
 		return
 	}
 	sums := make([]float32, m*n)
-	mulTransposed(sums, v.operands(a[:m*k]), w, m, n, k)
+	mulTransposed(sums, v.operands(a[:m*k], k), w, m, n, k)
 	for i, s := range sums {
 		out[i] = float64(s)
 	}
@@ -86,7 +106,7 @@ func (v *rounding) mul(out, a []float64, w []float32, m, n, k int) {
 		return
 	}
 	sums := narrow(out[:m*k])
-	mul(sums, v.operands(a[:m*n]), w, m, n, k)
+	mul(sums, v.operands(a[:m*n], n), w, m, n, k)
 	for i, s := range sums {
 		out[i] = float64(s)
 	}
@@ -178,7 +198,7 @@ func narrowed(d *rnn.Data) *rnn.Data {
 	out := rnn.DataFor(p, d.Distinct)
 	for _, t := range d.Tensors {
 		if p.Precision != rnn.FP32 && multiplied(d, t) {
-			values := v.operands(widen(t.Values))
+			values := v.operands(widen(t.Values), t.Cols)
 			if t.Name == "x" && p.Symbols > 0 {
 				for i := 0; i < len(values); i += t.Cols {
 					values[i] = t.Values[i]
@@ -193,7 +213,12 @@ func narrowed(d *rnn.Data) *rnn.Data {
 
 // multiplied reports whether products multiply a tensor, or 16 bits hold it as a state.
 func multiplied(d *rnn.Data, t rnn.Tensor) bool {
+	integers := d.Problem.Precision == rnn.INT8
 	switch {
+	case integers && d.Problem.OneHot && strings.HasPrefix(t.Name, "weight_ih_l0"): // a table that is looked up
+		return false
+	case integers && (t.PerSequence || t.Name == "embedding"): // rounded before each product
+		return false
 	case t.Name == "x":
 		return !d.Problem.OneHot
 	case t.Name == "dy" || t.Name == "embedding":

@@ -1,7 +1,9 @@
 package oracle
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"rnnbench/rnn"
@@ -59,6 +61,52 @@ func TestWrongPrecision(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestWrongIntegers: int8 by weights of 5 bits, or with one scale of a gate's unit that is wrong, is
+// found. An honest answer is right, by far.
+func TestWrongIntegers(t *testing.T) {
+	for _, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh, cell.SRU} {
+		p := rnn.Problem{Cell: c, Input: 96, Hidden: 96, Layers: 1, Batch: 1, Steps: 4, Calls: 5, Precision: rnn.INT8}.Sequence()
+		d := rnn.NewData(p, 1, 1, "normal")
+		want := Reference(d)
+		check := func(what string, ok bool, got []Tensor) {
+			t.Helper()
+			dev, err := Compare(p, got, want)
+			if err != nil || dev.OK() != ok || ok && dev.Error > dev.Tolerance/1.5 {
+				t.Errorf("%v, %s: %v, %v", c, what, dev, err)
+			}
+		}
+		check("honest", true, roundedAnswer(narrowed(d.Off(0x1p-30, 3))))
+		coarse := narrowed(d)
+		for i := range coarse.Tensors {
+			if one := &coarse.Tensors[i]; !one.PerSequence && one.Rows > 1 {
+				one.Values = slices.Clone(one.Values)
+				for at := 0; at < len(one.Values); at += one.Cols {
+					most := float32(0)
+					for _, v := range one.Values[at : at+one.Cols] {
+						most = max(most, float32(math.Abs(float64(v))))
+					}
+					for k, v := range one.Values[at : at+one.Cols] {
+						one.Values[at+k] = float32(math.Round(float64(v/most*15))) * most / 15
+					}
+				}
+			}
+		}
+		check("weights of 5 bits", false, roundedAnswer(coarse))
+		for _, factor := range []float32{-1, 0, 0.25, 2} {
+			wrong := narrowed(d)
+			for i := range wrong.Tensors {
+				if one := &wrong.Tensors[i]; one.Name == "weight_ih_l0" {
+					one.Values = slices.Clone(one.Values)
+					for k := range one.Cols {
+						one.Values[k] *= factor
+					}
+				}
+			}
+			check(fmt.Sprintf("one scale %v times as large", factor), false, roundedAnswer(wrong))
 		}
 	}
 }

@@ -23,6 +23,9 @@ type expectation struct {
 const (
 	margin       = 6
 	marginOfMean = 2.5
+	// marginOfIntegers takes the place of margin in int8, where rounding to integers is nearly all of the
+	// error, and techniques choose the same integers or those of a like grid.
+	marginOfIntegers = 2.5
 )
 
 // tolerance is the error, relative to the largest value of its tensor, that an honest technique may
@@ -200,6 +203,9 @@ func measure(d *rnn.Data, unit float64) map[string]expectation {
 		}
 		if t.n >= enough && t.mean() > 0 && !t.gradient { // gradients jump at kinks, and PyTorch and cuDNN lose more of them
 			e.mean = e.error * marginOfMean * t.mean() / max(t.worst, largestOfMean*t.mean())
+		}
+		if d.Problem.Precision == rnn.INT8 {
+			e.error *= float64(marginOfIntegers) / margin
 		}
 		out[name] = e
 	}

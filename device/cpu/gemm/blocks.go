@@ -6,16 +6,19 @@ import "rnnbench/device/cpu/simd"
 type way int
 
 const (
-	packed  way = iota // B was packed ahead
-	widened            // the same, and elements of 16 bits are widened block by block
-	inPlace            // strips of B are read from B itself
-	byDots             // rows of Bᵀ are read from B itself, by dot products
-	blocked            // B is packed block by block
-	rounded            // A is rounded block by block
+	packed   way = iota // B was packed ahead
+	widened             // the same, and elements of 16 bits are widened block by block
+	inPlace             // strips of B are read from B itself
+	byDots              // rows of Bᵀ are read from B itself, by dot products
+	blocked             // B is packed block by block
+	rounded             // A is rounded block by block
+	integers            // rows of A are rounded to 8-bit integers
 )
 
 func (e *Engine) way(p *Product, rows int) way {
 	switch {
+	case p.Packed != nil && p.Format == simd.I8:
+		return integers
 	case rounder{e}.rounds(p):
 		return rounded
 	case p.Beside != nil:
@@ -87,8 +90,11 @@ func scratchLen(e *Engine, p *Product, m, n int) int {
 
 // scratch returns the floats for blocks of A and B in a share of m×n.
 func (e *Engine) scratch(p *Product, m, n int) (a, b int) {
-	if e.way(p, m) == rounded {
+	switch e.way(p, m) {
+	case rounded:
 		return 0, rounder{e}.scratch(p, m, n)
+	case integers:
+		return 0, scratchI8(p, m)
 	}
 	if m <= e.k.MaxRows() && p.Packed != nil {
 		return 0, 0

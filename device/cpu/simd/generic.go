@@ -32,6 +32,10 @@ func newGeneric() *Kernels {
 			maxDotRows: 2,
 			peak:       peakGeneric,
 			peakFLOPs:  2 * 8,
+
+			maxI8Strips: 1,
+			mostBits:    mostBitsGeneric,
+			quantize:    quantizeGeneric,
 		},
 		Moves: Moves{
 			stream:        func(dst, src []float32) { copy(dst, src) },
@@ -48,6 +52,7 @@ func newGeneric() *Kernels {
 		k.tiles[F16][m][1] = tileHalvesGeneric
 		k.tiles[BF16][m][1] = tileHalvesGeneric
 	}
+	k.tiles[I8][1][1] = tileI8Generic
 	for m := 1; m <= k.maxDotRows; m++ {
 		k.dots[m][1] = dotGeneric
 		k.dots[m][DotCols] = dotGeneric

@@ -11,6 +11,10 @@ type Products struct {
 	peak                func(n int)
 	peakFLOPs           int // of one round of peak
 
+	maxI8Strips int
+	mostBits    func(src []float32) uint32
+	quantize    func(dst, src []float32, inverse float32)
+
 	roundRow  func(dst, src []float32) // nil: no products of BF16
 	peakPairs func(n int)              // like peak, for pairs
 	unit      *amx.Unit

@@ -8,6 +8,9 @@ import (
 	"rnnbench/device/cpu/simd/amx"
 )
 
+// maxI8Strips is the most strips of a tile of 8-bit integers, with any instruction set.
+const maxI8Strips = 4
+
 func detect() Level {
 	c := &cpuid.CPU
 	switch {
@@ -38,6 +41,10 @@ func newKernels(l Level) *Kernels {
 				dots:      dotsAVX2(),
 				peak:      peakAVX2,
 				peakFLOPs: 2 * 12 * 8,
+
+				maxI8Strips: maxI8Strips,
+				mostBits:    mostBitsAVX2,
+				quantize:    quantizeAVX2,
 			},
 			Moves: Moves{
 				stream:        streamAVX2,
@@ -59,6 +66,10 @@ func newKernels(l Level) *Kernels {
 				dots:      dotsAVX512(),
 				peak:      peakAVX512,
 				peakFLOPs: 2 * 12 * 16,
+
+				maxI8Strips: maxI8Strips,
+				mostBits:    mostBitsAVX2,
+				quantize:    quantizeAVX2,
 			},
 			Moves: Moves{
 				stream:        streamAVX512,
@@ -69,6 +80,9 @@ func newKernels(l Level) *Kernels {
 				narrow:        [formats]func(dst, src []float32){F16: narrowF16AVX512, BF16: narrowBF16AVX512},
 				widen:         [formats]func(dst, src []float32){F16: widenF16AVX512, BF16: widenBF16AVX512},
 			},
+		}
+		if !cpuid.CPU.Supports(cpuid.AVX512VNNI) {
+			k.tiles[I8] = tilesAVX2()[I8]
 		}
 		if l >= AVX512BF16 {
 			k.roundRow, k.peakPairs = roundRowAVX512, peakPairsAVX512

@@ -399,6 +399,36 @@ func widenBF16AVX2(dst []float32, src []float32)
 //go:noescape
 func peakAVX2(n int)
 
+// tile1x1I8AVX2 is the Tile of 1 row and 1 strips of 8-bit integers.
+//
+//go:noescape
+func tile1x1I8AVX2(t *Tile)
+
+// tile1x2I8AVX2 is the Tile of 1 row and 2 strips of 8-bit integers.
+//
+//go:noescape
+func tile1x2I8AVX2(t *Tile)
+
+// tile1x3I8AVX2 is the Tile of 1 row and 3 strips of 8-bit integers.
+//
+//go:noescape
+func tile1x3I8AVX2(t *Tile)
+
+// tile1x4I8AVX2 is the Tile of 1 row and 4 strips of 8-bit integers.
+//
+//go:noescape
+func tile1x4I8AVX2(t *Tile)
+
+// mostBitsAVX2 returns the most bits of a value without its sign. The length is a multiple of 32.
+//
+//go:noescape
+func mostBitsAVX2(src []float32) uint32
+
+// quantizeAVX2 stores the values of src times inverse as 8-bit integers, rounded to even. The length is a multiple of 32.
+//
+//go:noescape
+func quantizeAVX2(dst []float32, src []float32, inverse float32)
+
 // addAVX512 is: for i := range dst { dst[i] = a[i] + b[i] }
 //
 //go:noescape
@@ -1514,6 +1544,26 @@ func roundRowAVX512(dst []float32, src []float32)
 //go:noescape
 func peakPairsAVX512(n int)
 
+// tile1x1I8AVX512 is the Tile of 1 row and 1 strips of 8-bit integers.
+//
+//go:noescape
+func tile1x1I8AVX512(t *Tile)
+
+// tile1x2I8AVX512 is the Tile of 1 row and 2 strips of 8-bit integers.
+//
+//go:noescape
+func tile1x2I8AVX512(t *Tile)
+
+// tile1x3I8AVX512 is the Tile of 1 row and 3 strips of 8-bit integers.
+//
+//go:noescape
+func tile1x3I8AVX512(t *Tile)
+
+// tile1x4I8AVX512 is the Tile of 1 row and 4 strips of 8-bit integers.
+//
+//go:noescape
+func tile1x4I8AVX512(t *Tile)
+
 // tilesAVX2 returns the kernels by format.
 func tilesAVX2() (t [formats]tileTable) {
 	t[0][1][1] = tile1x1AVX2
@@ -1558,6 +1608,10 @@ func tilesAVX2() (t [formats]tileTable) {
 	t[2][4][1] = tile4x1BF16AVX2
 	t[2][5][1] = tile5x1BF16AVX2
 	t[2][6][1] = tile6x1BF16AVX2
+	t[4][1][1] = tile1x1I8AVX2
+	t[4][1][2] = tile1x2I8AVX2
+	t[4][1][3] = tile1x3I8AVX2
+	t[4][1][4] = tile1x4I8AVX2
 	return t
 }
 
@@ -1752,6 +1806,10 @@ func tilesAVX512() (t [formats]tileTable) {
 	t[3][8][1] = tile8x1PairsAVX512
 	t[3][8][2] = tile8x2PairsAVX512
 	t[3][8][3] = tile8x3PairsAVX512
+	t[4][1][1] = tile1x1I8AVX512
+	t[4][1][2] = tile1x2I8AVX512
+	t[4][1][3] = tile1x3I8AVX512
+	t[4][1][4] = tile1x4I8AVX512
 	return t
 }
 

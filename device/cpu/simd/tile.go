@@ -21,20 +21,43 @@ type Format int
 //
 // Pairs is BF16 as seen by kernels that multiply two terms at once. A word, in A as well, is one
 // element of the matrix with two k. K counts words.
+//
+// I8 is integers from -127 to 127, times a scale a column. A word has four k, in A as well, whose rows
+// have a scale each (see Products.QuantizeRow). Zeros fill the last word. Before its words a strip has
+// the scales of its columns and then, as integers of 32 bits, -128 times the sums of its columns. Sums
+// of products are integers of 32 bits. They are exact, and all levels give the same bits.
 const (
 	F32   Format = iota
 	F16          // IEEE half precision: 10 bits of mantissa, up to 65504
 	BF16         // the upper half of a float: 7 bits of mantissa
 	Pairs        // of BF16, in both factors; needs Kernels.Rounds
+	I8           // 8-bit integers in both factors
 	formats
 )
 
+// I8Header is how many floats of memory a strip of I8 has before its words.
+const I8Header = 2 * StripWidth
+
+// MostI8 is the most k of a product of I8: more could exceed the sums.
+const MostI8 = 1 << 17
+
 // RowFloats returns how many floats of memory one k of a strip takes.
 func (f Format) RowFloats() int {
-	if f == F32 || f == Pairs {
+	switch f {
+	case F32, Pairs:
 		return StripWidth
+	case I8:
+		return StripWidth / 4
 	}
 	return StripWidth / 2
+}
+
+// StripFloats returns how many floats of memory a strip of so many k takes.
+func (f Format) StripFloats(k int) int {
+	if f == I8 {
+		return I8Header + (k+3)/4*StripWidth
+	}
+	return k * f.RowFloats()
 }
 
 // MaxRows bounds the rows and the strips of any Tile, whatever the level.
@@ -65,11 +88,12 @@ type Tile struct {
 	AheadStep  int // step of Ahead: BStep, or less if several tiles each fetch a part of a strip
 	CRow       int
 	K          int // ≥ 1
-	Rows       int // 1 … Kernels.MaxRows()
-	Strips     int // 1 … Kernels.MaxStrips(Rows)
+	Rows       int // 1 … Kernels.MaxRows(); 1 for I8
+	Strips     int // 1 … Kernels.MaxStrips(Rows), or Kernels.MaxI8Strips()
 	Last       int // columns of the last strip, 1 … StripWidth
 	Accumulate bool
-	Format     Format // other than F32 only if B is packed
+	Format     Format  // other than F32 only if B is packed
+	Scale      float32 // of the row of A, for I8
 }
 
 // DotCols is the most rows of B of a Dot.

@@ -4,6 +4,7 @@
 package lower
 
 import (
+	"fmt"
 	"maps"
 
 	"rnnbench/device/cuda/driver"
@@ -82,6 +83,9 @@ func Trace(s *schedule.Schedule, k knob.Params, p driver.Properties, networks ma
 
 // storeElements finds how each matrix is stored, and which nodes others wait for.
 func storeElements(p Plan) (Plan, error) {
+	if p.schedule.Precision == schedule.INT8 {
+		return p, fmt.Errorf("cuda: %w: int8 runs on a CPU only", schedule.ErrPrecision)
+	}
 	p.elements = elementsOf(p.schedule, p.Knobs["sums"])
 	p.awaited = make([]bool, len(p.schedule.Nodes))
 	for _, n := range p.schedule.Nodes {

@@ -60,6 +60,7 @@ func generate(folder string) error {
 		{"move", moves},
 		{"peak", peak},
 		{"pairs", tilesOfPairs},
+		{"int8", tilesOfInt8},
 	})
 	if err != nil {
 		return err
@@ -173,6 +174,9 @@ func kernelTables(b *bytes.Buffer) {
 					fmt.Fprintf(b, "t[%d][%d][%d] = %s\n", len(formats), m, s, tileName(l, m, s, pairs))
 				}
 			}
+		}
+		for s := 1; s <= int8Strips; s++ {
+			fmt.Fprintf(b, "t[%d][1][%d] = %s\n", len(formats)+1, s, tileName(l, 1, s, int8s))
 		}
 		fmt.Fprintf(b, "return t\n}\n")
 		fmt.Fprintf(b, "\n// dots%s returns the kernels by rows and columns.\nfunc dots%s() (t [MaxRows + 1][DotCols + 1]func(*Dot)) {\n", l.name, l.name)
