@@ -85,6 +85,7 @@ type point struct {
 	Lengths   []int    `json:"lengths,omitempty"`   // of the sequences, the longest first; none: all have all steps
 
 	Projection int `json:"projection,omitempty"` // values of a layer's output, in place of hidden; 0: no projection
+	Resets     int `json:"resets,omitempty"`     // percentage of steps at which a sequence begins anew, which the array reset lists; 0: none
 }
 
 func pointOf(p rnn.Problem) point {
@@ -97,7 +98,7 @@ func pointOf(p rnn.Problem) point {
 	return point{
 		Cell: p.Cell.Name, Gates: p.Cell.Gates, States: p.Cell.States, Peepholes: p.Cell.Peeps, Recurrent: p.Cell.Recurrent, Window: p.Cell.Window, Equations: p.Cell.Text,
 		Pass: p.Pass.String(), Precision: p.Precision.String(),
-		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Calls: p.Calls, Lengths: lengths, Projection: p.Projection,
+		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Calls: p.Calls, Lengths: lengths, Projection: p.Projection, Resets: p.Resets,
 	}
 }
 
@@ -112,6 +113,7 @@ type answer struct {
 	Lengths    bool        `json:"lengths"`    // sequences may have lengths of their own
 	Projection bool        `json:"projection"` // layers may have a projection
 	Calls      bool        `json:"calls"`      // it may be called step by step
+	Resets     bool        `json:"resets"`     // sequences may begin anew at any step
 
 	// UnitError is the largest error of its sigmoids and hyperbolic tangents, by the kind of device.
 	UnitError map[string]float64 `json:"unit_error"`

@@ -52,6 +52,7 @@ type Rival struct {
 	lengths    bool       // sequences may have lengths of their own
 	projection bool       // layers may have a projection
 	calls      bool       // it may be called step by step
+	resets     bool       // sequences may begin anew at any step
 	unitError  float64    // see rnn.Plan.UnitError
 	idle       []*process // with the device open and no program
 	dir        string     // for files
@@ -96,7 +97,7 @@ func Open(o Options) (*Rival, error) {
 		return nil, err
 	}
 	r.version, r.devices, r.precisions, r.lengths, r.projection = a.Version, a.Devices, a.Precisions, a.Lengths, a.Projection
-	r.calls = a.Calls
+	r.calls, r.resets = a.Calls, a.Resets
 	if len(o.Devices) > 0 && !runsOn(o.Devices, o.On.Name) {
 		r.devices = o.Devices
 	}
@@ -120,7 +121,7 @@ func Open(o Options) (*Rival, error) {
 // Failing returns a rival that takes every problem and fails each with why: its points are then lost,
 // but no others.
 func Failing(o Options, why error) *Rival {
-	return &Rival{o: o, failed: why, devices: []string{o.On.Name}, precisions: rnn.Precisions(), directions: rnn.Directions(), lengths: true, projection: true, calls: true}
+	return &Rival{o: o, failed: why, devices: []string{o.On.Name}, precisions: rnn.Precisions(), directions: rnn.Directions(), lengths: true, projection: true, calls: true, resets: true}
 }
 
 // launch starts a process and opens the device, if the rival runs there. It returns the answer to
@@ -213,8 +214,8 @@ func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 	switch {
 	case !slices.Contains(r.directions, p.Direction.String()):
 		return fmt.Errorf("%w: %s runs layers in direction %s, not %v", schedule.ErrDirection, r.o.Name, listed(r.directions), p.Direction)
-	case p.Resets > 0:
-		return fmt.Errorf("%w: rivals run whole sequences, but resets are %d%%: set resets to none", schedule.ErrResets, p.Resets)
+	case p.Resets > 0 && !r.resets:
+		return fmt.Errorf("%w: %s begins no sequence anew within a run, but resets are %d%%: set resets to none", schedule.ErrResets, r.o.Name, p.Resets)
 	case p.Lengths != "" && !r.lengths:
 		return fmt.Errorf("%w: %s runs all steps of all sequences, but lengths are %.60v: set lengths to full", schedule.ErrLengths, r.o.Name, p.Lengths)
 	case p.Calls > 0 && !r.calls:
@@ -266,6 +267,7 @@ func arrays(p *rnn.Plan, w *rnn.Whole) (in, out []schedule.Array) {
 		return []int{p.Steps, p.Batch, cols}
 	}
 	add(&in, "input", p.X, rows(p.Input)...)
+	add(&in, "reset", rnn.GivenResets(p), p.Steps, p.Batch)
 	add(&out, "output", w.Y, rows(p.Out())...)
 	if train {
 		add(&in, "grad_output", p.DY, rows(p.Out())...)

@@ -188,6 +188,32 @@ func TestProjection(t *testing.T) {
 	}
 }
 
+// TestResets: the steps at which sequences begin anew go to a rival, for layers of every direction. A
+// rival that does not offer them is not asked.
+func TestResets(t *testing.T) {
+	r := open(t, "honest")
+	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.LSTMPeephole, cell.RNNTanh} {
+		for j, percent := range []int{1, 30, 100} {
+			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+				p := problem(c, pass)
+				p.Direction, p.Layers = rnn.Direction((i+j)%4), 1+i%2
+				p.Batch, p.Steps, p.Resets = 6, 7, percent
+				if dev, err := compute(r, p, nil); err != nil || !dev.OK() {
+					t.Errorf("%v: %v, %v", p, dev, err)
+				}
+			}
+		}
+	}
+	p := problem(cell.LSTM, rnn.Forward)
+	p.Resets = 25
+	if dev, err := compute(r, p, knob.Params{"off": 1}); err != nil || dev.OK() {
+		t.Errorf("a knob that spoils the answer: %v, %v", dev, err)
+	}
+	if _, err := compute(open(t, "forward hello"), p, nil); !errors.Is(err, schedule.ErrResets) || !strings.Contains(err.Error(), "stranger begins no sequence anew within a run, but resets are 25%: set resets to none") {
+		t.Errorf("a rival that offers no resets: %v", err)
+	}
+}
+
 // TestUnitError: a rival may state the error of its functions on a device, within bounds, and the plan says so.
 func TestUnitError(t *testing.T) {
 	for how, want := range map[string]float64{"honest": 0, "approximate hello": 7.6e-6} {

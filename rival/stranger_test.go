@@ -57,7 +57,7 @@ type message struct {
 			Cell, Pass, Precision, Direction    string
 			Input, Hidden, Layers, Batch, Steps int
 			Lengths                             []int
-			Projection                          int
+			Projection, Resets                  int
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (s *stranger) serve() {
 		}
 		switch {
 		case m.Hello == 1:
-			s.say("hello", `{"name":"stranger","version":"1.0","devices":["cpu"],"knobs":[{"name":"off","doc":"answers are off","values":[0,1]}],"precisions":["fp32","bf16"],"directions":["forward","reverse","both","alternate"],"lengths":true,"projection":true}`)
+			s.say("hello", `{"name":"stranger","version":"1.0","devices":["cpu"],"knobs":[{"name":"off","doc":"answers are off","values":[0,1]}],"precisions":["fp32","bf16"],"directions":["forward","reverse","both","alternate"],"lengths":true,"projection":true,"resets":true}`)
 		case m.Open != "":
 			s.say("open", `{"ok":true,"device":"a processor"}`)
 		case m.Prepare != nil:
@@ -175,7 +175,7 @@ func (s *stranger) say(verb, line string) {
 func (s *stranger) prepare(m *message) {
 	q := m.Prepare.Point
 	p := rnn.Problem{
-		Cell: cell.Lookup(q.Cell), Input: q.Input, Hidden: q.Hidden, Layers: q.Layers, Batch: q.Batch, Steps: q.Steps, Projection: q.Projection,
+		Cell: cell.Lookup(q.Cell), Input: q.Input, Hidden: q.Hidden, Layers: q.Layers, Batch: q.Batch, Steps: q.Steps, Projection: q.Projection, Resets: q.Resets,
 		Pass: rnn.Pass(slices.Index(rnn.Passes(), q.Pass)), Precision: rnn.Precision(slices.Index(rnn.Precisions(), q.Precision)),
 	}
 	if q.Direction != "" {
@@ -199,9 +199,14 @@ func (s *stranger) prepare(m *message) {
 // given computes the answer to d, unless the file has other inputs.
 func (s *stranger) given(path string, d *rnn.Data, lengths []int) error {
 	answer := oracle.Reference(d)
+	plain := *d
+	plain.Problem.Resets = 0 // PyTorch has none
 	var err error
-	if s.arrays, err = torch.Arrays(d, answer, torch.Source{}); err != nil {
+	if s.arrays, err = torch.Arrays(&plain, answer, torch.Source{}); err != nil {
 		s.die(err)
+	}
+	if p := d.Problem; p.Resets > 0 {
+		s.arrays = append(s.arrays, torch.Array{Name: "reset", Shape: []int{p.Steps, p.Batch}, Values: rnn.Repeat(d.Get("reset"), 1, d.Distinct, p.Batch)})
 	}
 	for i := range s.arrays {
 		s.arrays[i] = packed(s.arrays[i], lengths)

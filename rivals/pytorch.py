@@ -17,9 +17,12 @@ With the argument --rnnbench, python/rnnbench_torch takes the place of torch.nn:
 sweep as its users run it (rivals/takehome.toml).
 
 Sequences with lengths of their own are a PackedSequence from the start: nothing is packed while it is timed.
+With resets, each sequence is split where it begins anew, and the pieces are a PackedSequence. Where each step
+goes is known from the start; moving the input there and the output back is timed, as a rollout arrives whole.
 docs/rivals.md describes the protocol.
 """
 
+import functools
 import importlib
 import itertools
 import json
@@ -92,6 +95,41 @@ def ours(module, precision):
     return getattr(rnnbench_torch, type(module).__name__).from_torch(module, precision=precision)
 
 
+class Pieces:
+    """Sequences that are split where they begin anew. The pieces are packed, the longest first."""
+
+    def __init__(self, reset, layers, ways):
+        steps, batch = reset.shape
+        begins = reset.astype(bool)
+        begins[0] = True
+        first = np.maximum.accumulate(np.where(begins, np.arange(steps)[:, None], 0))  # step of the piece's begin
+        piece = (np.cumsum(begins.T.ravel()) - 1).reshape(batch, steps).T
+        lengths = np.bincount(piece.ravel())
+        order = np.argsort(-lengths, kind="stable")
+        rank = np.argsort(order, kind="stable")
+        self.sizes = torch.from_numpy(np.bincount(np.concatenate([np.arange(n) for n in lengths]), minlength=lengths.max()))
+        before = np.concatenate(([0], np.cumsum(self.sizes.numpy())[:-1]))
+        self.rows = torch.from_numpy((before[np.arange(steps)[:, None] - first] + rank[piece]).ravel())
+        # Rows of the states of all layers and ways: those that a sequence begins with, and those it ends with.
+        early, late = rank[piece[0]], rank[piece[-1]]
+        at = lambda forward, back: torch.from_numpy(np.concatenate([i * len(lengths) + (back if i % ways else forward) for i in range(layers * ways)]))
+        self.first, self.last, self.states = at(early, late), at(late, early), (layers * ways, len(lengths))
+
+    def to(self, device):
+        self.rows, self.first, self.last = (t.to(device) for t in (self.rows, self.first, self.last))
+        return self
+
+    def __call__(self, module, x, first):
+        """Runs a module of torch.nn on the pieces."""
+        split = lambda s: s.new_zeros(self.states[0] * self.states[1], s.shape[2]).index_copy(0, self.first, s.flatten(0, 1)).view(*self.states, -1)
+        joined = lambda s, like: s.flatten(0, 1).index_select(0, self.last).view_as(like)
+        packed = torch.nn.utils.rnn.PackedSequence(x.new_empty(x.shape[0] * x.shape[1], x.shape[2]).index_copy(0, self.rows, x.flatten(0, 1)), self.sizes)
+        several = isinstance(first, tuple)
+        output, last = module(packed, tuple(map(split, first)) if several else split(first))
+        last = tuple(map(joined, last, first)) if several else joined(last, first)
+        return output.data.index_select(0, self.rows).view(*x.shape[:2], -1), last
+
+
 class Unsupported(Exception):
     """Work that PyTorch declines, with the reason."""
 
@@ -120,6 +158,7 @@ def hello(_):
         "lengths": True,
         "projection": True,
         "calls": True,
+        "resets": not OURS,
         # cuDNN's persistent kernels, which PyTorch chooses for small layers, approximate sigmoids and
         # hyperbolic tangents: outputs were off by up to 7.2e-6 (9.14, H200).
         "unit_error": {} if OURS else {"cuda": 2.0**-17},
@@ -183,10 +222,12 @@ class Rival:
             self.x = put("input").requires_grad_(self.train)
             self.start = [put(f"{s}_0").requires_grad_(self.train) for s in self.states]
             self.dy = put("grad_output") if self.train else None
+            reset = file["reset"] if "resets" in p else None
         self.sizes = None
         if "lengths" in p:  # as pack_padded_sequence has them: how many sequences each step has
             steps = torch.arange(p["steps"])[:, None]
             self.sizes = (steps < torch.tensor(p["lengths"])).sum(1)
+        self.pieces = Pieces(reset, p["layers"], 2 if p.get("direction") == "both" else 1).to(self.device) if reset is not None else None
 
     def choose(self, knobs):
         """Sets self.step, which runs the pass once, and runs it until all is compiled."""
@@ -204,6 +245,8 @@ class Rival:
             def run(x, first):
                 output, last = module(pack(x, self.sizes), first)
                 return output.data, last
+        elif self.pieces is not None:
+            run = functools.partial(self.pieces, run)
 
         if "calls" in self.point:
             single = self.point["steps"] == 1 and "projection" not in self.point and not (OURS or knobs.get("compile"))

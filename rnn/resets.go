@@ -70,6 +70,7 @@ type resets struct {
 	keep  *schedule.Matrix // (T+1)·B × 1: 0 where a sequence begins anew at the step, else 1
 	prior *schedule.Matrix // T·B × 1: for each row, the row of a state before its step; at a reset, the row of 0
 	both  *schedule.Matrix // 2 × H: a row of 0 and one of 1
+	given *schedule.Matrix // T·B × 1: the resets themselves, in the order of steps
 
 	backwards bool // the last step comes first
 }
@@ -122,6 +123,18 @@ func Keeping(p *Plan, t, n int) schedule.View {
 		r.keep = p.Matrix("keep", (p.Steps+1)*p.Batch, 1)
 	}
 	return r.keep.Band(t*p.Batch, n*p.Batch)
+}
+
+// GivenResets is the column of a 1 for each reset, for steps × batch; nil: there are none. It is for
+// programs from elsewhere.
+func GivenResets(p *Plan) *schedule.Matrix {
+	if p.resets == nil {
+		return nil
+	}
+	if r := p.resets[0]; r.given == nil {
+		r.given = p.Matrix("reset", p.Steps*p.Batch, 1)
+	}
+	return p.resets[0].given
 }
 
 // priorRows holds, for n steps from t, the rows of the states before them; at a reset, the row of 0.
@@ -234,6 +247,11 @@ func writeResets(p *Plan, mem Memory, reset []float32) error {
 		}
 		if r.prior != nil {
 			if err := mem.Write(r.prior, r.priors(p.Problem, reset)); err != nil {
+				return err
+			}
+		}
+		if r.given != nil {
+			if err := mem.Write(r.given, reset); err != nil {
 				return err
 			}
 		}

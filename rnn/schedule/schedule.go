@@ -232,8 +232,11 @@ func (b *Builder) Scratch(name string, rows, cols int) *Matrix {
 	return m
 }
 
-// Remove removes a matrix that no operation touches.
+// Remove removes a matrix that no operation of a run touches, and the operations that prepare it alone.
 func (b *Builder) Remove(m *Matrix) {
+	b.s.Prepare = slices.DeleteFunc(b.s.Prepare, func(op Op) bool {
+		return !slices.ContainsFunc(op.Writes(), func(v View) bool { return v.M != m })
+	})
 	b.s.Matrices = slices.Delete(b.s.Matrices, m.ID, m.ID+1)
 	for i, m := range b.s.Matrices {
 		m.ID = i
