@@ -45,6 +45,7 @@ func All() []study.Experiment {
 		yardstick.TrainSmoke,
 		yardstick.DeepBench,
 		yardstick.Production,
+		yardstick.RL,
 		yardstick.RandomLayers,
 		yardstick.DeepBench16Bit,
 		yardstick.CuDNNStacks,

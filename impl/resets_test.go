@@ -127,6 +127,10 @@ func runResets(t *testing.T, d device.Device) {
 			second := p
 			second.Cell = cell.RGLRU
 			problems = append(problems, second)
+		} else {
+			heads := half
+			heads.Hidden, heads.Heads, heads.OneHot = 18, 3, false
+			problems = append(problems, heads)
 		}
 		t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, problems) })
 	}

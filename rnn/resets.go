@@ -210,9 +210,9 @@ func (a *Restart) Back(c *schedule.CellBackward, stream, l, t int) {
 }
 
 // SpreadKnob is the knob by which a technique spreads the resets, for kernels that have a thread
-// for each unit: see Spread. There is none without resets, or with heads.
+// for each unit: see Spread. There is none without resets.
 func SpreadKnob(p Problem, launched bool) []knob.Knob {
-	if p.Resets == 0 || p.Heads > 1 {
+	if p.Resets == 0 {
 		return nil
 	}
 	values := []int{0, 1}
@@ -224,7 +224,7 @@ func SpreadKnob(p Problem, launched bool) []knob.Knob {
 
 // Spread fills each row of out with its value of Keeping, one or zero, for n steps from t+1.
 func Spread(p *Plan, stream, t, n int, out schedule.View) {
-	p.Do(stream, schedule.Gather{Index: Keeping(p, t+1, n), Table: resetsOf(p).zeroAndOne(p), Out: out})
+	p.Do(stream, schedule.Gather{Index: Keeping(p, t+1, n), Table: resetsOf(p).zeroAndOne(p).Columns(0, out.Cols), Out: out})
 }
 
 // zeroAndOne views a row of 0 and one of 1.

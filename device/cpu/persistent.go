@@ -178,7 +178,7 @@ func (w *persistent) share(part, parts int, s *scratch) {
 			return
 		}
 		for i := range rows.N {
-			w.sequence(part, rows.From+i, s)
+			w.sequence(part, rows.From+i, ownUnits{0, w.hidden, 1}, s)
 		}
 		return
 	}
@@ -192,15 +192,14 @@ func (w *persistent) share(part, parts int, s *scratch) {
 		}
 		return
 	}
-	if w.inOneCall(bands) && w.kept.some() && bands == 1 {
-		w.sequence(part, 0, s)
-		return
+	switch {
+	case !w.inOneCall(bands):
+		w.run(w.rowsOf(g, parts), from, to, g, bands, s)
+	case w.kept.some():
+		w.sequence(part, 0, ownUnits{from, to, bands}, s)
+	default:
+		w.call(part, ownUnits{from, to, bands}, s)
 	}
-	if w.inOneCall(bands) && !w.kept.some() {
-		w.call(part, from, to, bands, s)
-		return
-	}
-	w.run(w.rowsOf(g, parts), from, to, g, bands, s)
 }
 
 // run runs all steps of units from … to-1 of some sequences. All workers of a group that have a
@@ -248,26 +247,39 @@ func inTurn(i, n, step int) int {
 	return i
 }
 
-// call runs all steps of a band of one sequence in one call, or in one per block of the input
-// product. More calls are needed if another band's worker loses its processor.
-func (w *persistent) call(part, from, to, bands int, s *scratch) {
-	v := s.tracks[:len(w.vectors)]
+// ownUnits are those of a band, one of so many.
+type ownUnits struct{ from, to, bands int }
+
+// start sets up a call for a band of one sequence, of so many steps from step on, and waits until
+// all bands have done so.
+func (w *persistent) start(part, row, step, steps int, own ownUnits, s *scratch) {
+	v, n := s.tracks[:len(w.vectors)], own.to-own.from
 	for i := range w.vectors {
-		v[i] = w.vectors[i].from(from)
+		v[i] = w.vectors[i].of(step, row, own.from)
 	}
-	p := fused.Products{State: w.through.from(0), Depth: w.hidden, Weights: s.weights[:0]}
+	p := fused.Products{State: w.through.of(step, row, 0), Depth: w.hidden, Weights: s.weights[:0]}
 	for _, weights := range w.weights {
-		p.Weights = append(p.Weights, gemm.Columns(weights, w.program.format, w.hidden, from))
+		p.Weights = append(p.Weights, gemm.Columns(weights, w.program.format, w.hidden, own.from))
 	}
-	b := fused.Band{Span: fused.Span{From: from, N: to - from}, Others: s.others[:0], Done: &w.done[part].Uint64, Pairs: w.pairs(to - from)}
-	for other := range bands {
-		if other != part {
-			from, to := span(w.hidden, line, other, bands)
+	pairs := w.pairs(n) && (w.batch == 1 || w.near(n) || len(w.weights) > 1)
+	b := fused.Band{Span: fused.Span{From: own.from, N: n}, Others: s.others[:0], Done: &w.done[part].Uint64, Pairs: pairs}
+	for other := range own.bands {
+		if other != part && own.bands > 1 {
+			from, to := span(w.hidden, line, other, own.bands)
 			b.Others = append(b.Others, fused.Span{From: from, N: to - from})
 		}
 	}
-	w.recurrence.Start(s.steps, v, &p, &b, w.steps)
-	w.awaitBands(bands, s.steps)
+	w.recurrence.Start(s.steps, v, &p, &b, steps)
+	if own.bands > 1 {
+		w.awaitBands(own.bands, s.steps)
+	}
+}
+
+// call runs all steps of a band of one sequence in one call, or in one per block of the input
+// product. More calls are needed if another band's worker loses its processor.
+func (w *persistent) call(part int, own ownUnits, s *scratch) {
+	from, to, bands := own.from, own.to, own.bands
+	w.start(part, 0, 0, w.steps, own, s)
 	if w.input == nil {
 		w.finish(bands, s.steps)
 		return
@@ -286,12 +298,13 @@ func (w *persistent) call(part, from, to, bands int, s *scratch) {
 	}
 }
 
-// sequence runs all steps and units of one sequence in one call. If the sequence begins anew at
-// some steps, each of these steps runs by itself, without products, and ends a call.
-func (w *persistent) sequence(part, row int, s *scratch) {
+// sequence runs all steps of a band of one sequence in one call. If the sequence begins anew at some
+// steps, each of these steps runs by itself, without products, and ends a call. All bands do the
+// same.
+func (w *persistent) sequence(part, row int, own ownUnits, s *scratch) {
 	for at := 0; at < w.steps; {
 		if w.kept.isReset(at*w.batch + row) {
-			w.cells(at, fused.Span{From: row, N: 1}, 0, w.hidden, s.products, len(w.weights), s)
+			w.cells(at, fused.Span{From: row, N: 1}, own.from, own.to, s.products, len(w.weights), s)
 			at++
 			continue
 		}
@@ -299,21 +312,10 @@ func (w *persistent) sequence(part, row int, s *scratch) {
 		for end < w.steps && !w.kept.isReset(end*w.batch+row) {
 			end++
 		}
-		w.stretch(part, row, at, end-at, s)
+		w.start(part, row, at, end-at, own, s)
+		w.finish(own.bands, s.steps)
 		at = end
 	}
-}
-
-// stretch runs all units of one sequence in one call, for the given steps from step on.
-func (w *persistent) stretch(part, row, step, steps int, s *scratch) {
-	v := s.tracks[:len(w.vectors)]
-	for i := range w.vectors {
-		v[i] = w.vectors[i].of(step, row)
-	}
-	p := fused.Products{State: w.through.of(step, row), Depth: w.hidden, Weights: append(s.weights[:0], w.weights...)}
-	b := fused.Band{Span: fused.Span{N: w.hidden}, Done: &w.done[part].Uint64, Pairs: w.pairs(w.hidden) && (w.near(w.hidden) || len(w.weights) > 1)}
-	w.recurrence.Start(s.steps, v, &p, &b, steps)
-	w.recurrence.Run(s.steps)
 }
 
 // finish runs the steps of the current call, resuming it if it stops early.
@@ -337,17 +339,12 @@ func (b *band) largest(bands int) int {
 	return min(b.hidden, (strips+bands-1)/bands*line)
 }
 
-// of returns the vector of one sequence from a step on.
-func (t *track) of(step, row int) fused.Vector {
+// of returns the vector of one sequence from a step and a unit on.
+func (t *track) of(step, row, unit int) fused.Vector {
 	if t.product > 0 { // it has no memory
 		return fused.Vector{}
 	}
-	return fused.Vector{Data: t.data[step*t.step+row*t.row:], Step: t.step}
-}
-
-// from returns the vector of the units from unit on.
-func (t *track) from(unit int) fused.Vector {
-	return fused.Vector{Data: t.data, From: unit, Step: t.step}
+	return fused.Vector{Data: t.data[step*t.step+row*t.row:], From: unit, Step: t.step}
 }
 
 func (w *persistentBackward) share(part, parts int, s *scratch) {

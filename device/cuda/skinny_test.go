@@ -33,7 +33,7 @@ func skinnies(t *testing.T, d device.Device, hidden, every int) {
 				if (i+j+back)%every != 0 {
 					continue
 				}
-				l := devicetest.Layer{Cell: c, Hidden: hidden + 3*(j%2), Batch: 3 + 18*(j%2), Steps: 3, Train: j%2 == 0, Backward: back == 1, Precision: schedule.Precision((i + j) % 4)}
+				l := devicetest.Layer{Cell: c, Hidden: hidden + 3*(j%2), Batch: 3 + 18*(j%2), Steps: 3, Train: j%2 == 0, Backward: back == 1, Resets: j/2 == 1, Precision: schedule.Precision((i + j) % 4)}
 				if k["split"] > 0 {
 					l.Precision = schedule.FP32
 				}

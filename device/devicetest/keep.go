@@ -92,14 +92,15 @@ func column(t *trial, rows int) schedule.View {
 	return v
 }
 
-// spreadResets moves the inputs of s to a matrix that also holds the resets, one for each unit.
+// spreadResets moves the inputs of s to a matrix that also holds the resets, one for each unit. Other
+// columns lie between, as with heads.
 func spreadResets(t *trial, s *schedule.Sequence) {
 	h := s.Hidden()
-	all, index, table := t.place(s.X.Rows, s.X.Cols+h), t.b.Matrix("keep", s.X.Rows, 1).All(), t.b.Matrix("zero and one", 2, h)
+	all, index, table := t.place(s.X.Rows, s.X.Cols+h/2+h), t.b.Matrix("keep", s.X.Rows, 1).All(), t.b.Matrix("zero and one", 2, h)
 	t.b.Do(0, schedule.Map{Op: cell.Copy, Out: all.Columns(0, s.X.Cols), A: s.X})
 	t.b.Do(0, schedule.Map{Op: cell.Copy, Out: index, A: s.Keep.Band(s.Batch(), s.X.Rows)})
 	t.b.Do(0, schedule.Map{Op: cell.Zero, Out: table.Band(0, 1)})
 	t.b.Do(0, schedule.Map{Op: cell.OneMinus, Out: table.Band(1, 1), A: table.Band(0, 1)})
-	s.X, s.Spread = all.Columns(0, s.X.Cols), all.Columns(s.X.Cols, h)
+	s.X, s.Spread = all.Columns(0, s.X.Cols), all.Columns(s.X.Cols+h/2, h)
 	t.b.Do(0, schedule.Gather{Index: index, Table: table.All(), Out: s.Spread})
 }

@@ -173,6 +173,9 @@ func (l Layer) HoldWith(t testing.TB, d device.Device, settings []knob.Params) {
 func (l Layer) steps(seed uint64) (*schedule.Schedule, error) {
 	t := &trial{b: schedule.NewBuilder(1), rng: rand.New(rand.NewPCG(seed, 9))}
 	s := t.layer(l.Cell, l.Train || l.Backward, l.Steps, l.Batch, l.Hidden)
+	if l.Resets {
+		addResets(t, &s, false)
+	}
 	rows, through := l.Cell.Recurrent*l.Hidden, l.Cell.Through
 	if l.Backward {
 		op := schedule.PersistentBackward{Sequence: s, SequenceGrad: t.gradient(s), R: t.weights(rows, l.Hidden, false)}

@@ -26,14 +26,7 @@ var Production = study.Experiment{
 		if s == study.Quick {
 			preset = "production-quick"
 		}
-		g, err := grid.New(grid.Request{Presets: []string{preset}, Impl: []string{"naive"}}, grid.Vocabulary{Impls: []string{"naive"}, Words: map[string][]string{"cell": cellNames()}})
-		if err != nil {
-			return nil // the preset is the package's own, and tested there
-		}
-		all, err := g.Points()
-		if err != nil {
-			return nil
-		}
+		all := presetPoints(preset)
 		var parts []study.Part
 		for _, p := range all {
 			forms := append(usual(on), study.Spec("scan", "scan", nil))
@@ -57,6 +50,19 @@ var Production = study.Experiment{
 		return fitting
 	},
 	Report: reportProduction,
+}
+
+// presetPoints returns the points of a preset of this package's experiments, which tests hold valid.
+func presetPoints(name string) []record.Point {
+	g, err := grid.New(grid.Request{Presets: []string{name}, Impl: []string{"naive"}}, grid.Vocabulary{Impls: []string{"naive"}, Words: map[string][]string{"cell": cellNames()}})
+	if err != nil {
+		return nil
+	}
+	all, err := g.Points()
+	if err != nil {
+		return nil
+	}
+	return all
 }
 
 // runs reports whether a technique runs a layer: linear recurrences have no weights to keep on chip, and the

@@ -231,13 +231,14 @@ func (n *network) layout(l int) layer {
 	return out
 }
 
-// inputs is the number of columns of a block's inputs: its products, then the spread resets.
+// inputs is the number of columns of a block's inputs: its products, then the spread resets, which
+// are the same for all heads.
 func (n *network) inputs() int {
-	gates := len(n.Cell.Gates)
+	columns := len(n.Cell.Gates) * n.Hidden
 	if n.spread {
-		gates++
+		columns += n.HeadUnits()
 	}
-	return gates * n.Hidden
+	return columns
 }
 
 func oneHot(n *network, l int) bool { return l == 0 && n.OneHot }
@@ -334,15 +335,15 @@ func (n *network) forward(l, block int) {
 	slot := n.block * n.Batch
 	all := y.x.Band(block%(y.x.Rows/slot)*slot, n.Batches.Rows(t, steps))
 	x := all.Columns(0, len(n.Cell.Gates)*n.Hidden)
+	var spread schedule.View
 	if n.spread {
-		rnn.Spread(n.Plan, n.products(l), t, steps, all.Columns(x.Cols, n.Hidden))
+		spread = all.Columns(x.Cols, n.HeadUnits())
+		rnn.Spread(n.Plan, n.products(l), t, steps, spread)
 	}
 	n.input(l, t, steps, x)
 	for k := range n.heads() {
 		s := n.sequence(l, t, steps, x, k)
-		if n.spread {
-			s.Spread = all.Columns(x.Cols, n.Hidden)
-		}
+		s.Spread = spread
 		n.Do(n.stream(l, k), schedule.Persistent{Sequence: s, R: y.r[k*n.Cell.Recurrent:][:n.Cell.Recurrent]})
 	}
 	if y.folded != nil {

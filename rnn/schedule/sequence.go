@@ -18,7 +18,7 @@ type Sequence struct {
 	State        []View // (steps+1)·B × hidden
 	Saved        View   // steps·B × saved·hidden, where Train
 	Keep         View   // (steps+1)·B × 1, with a band for the step after the last: see keep.go
-	Spread       View   // steps·B × hidden behind X in its matrix: for each unit, Keep of the step after; empty: none
+	Spread       View   // steps·B × hidden beside X in its matrix: for each unit, Keep of the step after; empty: none
 }
 
 // A SequenceGrad holds what the gradient of a Sequence reads and writes besides the Sequence.

@@ -351,7 +351,7 @@ func TestSpecs(t *testing.T) {
 
 func TestPresets(t *testing.T) {
 	sizes := map[string]int{"deepbench-train": 52, "deepbench-infer": 69, "deepbench-device": 3, "appleyard": 20, "persistent-rnn": 15, "hwang": 55, "martin": 53,
-		"benchdnn-train": 11, "benchdnn-infer": 11, "quick": 16, "production": 24, "production-quick": 20}
+		"benchdnn-train": 11, "benchdnn-infer": 11, "quick": 16, "production": 24, "production-quick": 20, "rl": 66, "rl-quick": 18}
 	for _, p := range Presets() {
 		points := mustPoints(t, Request{Presets: []string{p.Name}})
 		if len(points) != sizes[p.Name] {

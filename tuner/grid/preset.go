@@ -17,7 +17,7 @@ type Preset struct {
 
 // Presets lists the presets in the order of help.
 func Presets() []Preset {
-	return slices.Concat(ownPresets(), productionPresets(), deepBench(), papers(), oneDNN())
+	return slices.Concat(ownPresets(), productionPresets(), rlPresets(), deepBench(), papers(), oneDNN())
 }
 
 // ownPresets returns the presets that are of this program alone.

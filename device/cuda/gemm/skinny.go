@@ -247,7 +247,7 @@ func gatesBehind(s *schedule.Schedule, i int) int {
 		return 0
 	}
 	c, ok := s.Nodes[i+1].Op.(schedule.Cell)
-	if !ok || c.R != g.C || !c.Keep.Empty() {
+	if !ok || c.R != g.C {
 		return 0
 	}
 	for _, w := range c.Writes() {
@@ -297,7 +297,11 @@ func SkinnyCell(t *launch.Target, op schedule.Gemm, c schedule.Cell, n *Skinny, 
 	reads = slices.DeleteFunc(reads, func(r cell.Ref) bool { return r.Kind == cell.R })
 	var text, set strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) }
-	line("struct Out {\n  enum { GATES = %d, READS = %d };\n  %v* c;\n  int ldc, hidden, keep;", n.gates, len(reads), t.Element(op.C))
+	resets := !c.Keep.Empty() // after all others, the column that says which sequences go on
+	if resets {
+		groups = append(groups, codegen.Group{Name: "g_goes", Element: t.Element(c.Keep), View: c.Keep})
+	}
+	line("struct Out {\n  enum { GATES = %d, READS = %d };\n  %v* c;\n  int ldc, hidden, keep;", n.gates, len(reads)+ints.FromBool(resets), t.Element(op.C))
 	set.WriteString("out.c = c, out.ldc = ldc, out.hidden = hidden, out.keep = keep;")
 	args := []uint64{uint64(t.At(op.C)), uint64(op.C.M.Cols), uint64(ints.FromBool(keep))}
 	for _, g := range groups {
@@ -316,14 +320,23 @@ func SkinnyCell(t *launch.Target, op schedule.Gemm, c schedule.Cell, n *Skinny, 
 	for i, r := range reads {
 		line("    v[%d] = widen(%s);", i, place(r))
 	}
+	if resets {
+		line("    v[%d] = widen(g_goes[(long long)r * ld_g_goes]);", len(reads))
+	}
 	line("  }\n  __device__ void write(int r, int u, const float* v, const float* z) const {")
 	known := slices.Clone(reads)
+	kept := func(r cell.Ref, value string) string {
+		if c.KeepOf(r).Empty() {
+			return value
+		}
+		return fmt.Sprintf("v[%d] != 0 ? %s : 0", len(reads), value)
+	}
 	for i, r := range reads {
-		line("    float %v = v[%d];", r, i)
+		line("    float %v = %s;", r, kept(r, fmt.Sprintf("v[%d]", i)))
 	}
 	for g := range n.gates {
 		r := cell.Ref{Kind: cell.R, Index: g}
-		line("    float %v = z[%d];", r, g)
+		line("    float %v = %s;", r, kept(r, fmt.Sprintf("z[%d]", g)))
 		known = append(known, r)
 		line("    if (keep) narrow(c[(long long)r * ldc + %d * hidden + u], z[%d]);", g, g)
 	}

@@ -29,7 +29,7 @@ func (l *layer) withResets(keep, spread schedule.View) {
 	switch {
 	case keep.Empty() || l.err != nil || l.stepwise:
 	case spread.Empty():
-		l.err = fmt.Errorf("cuda: %w: kernels that keep weights on chip read resets among a layer's inputs: set spread=1 and heads to none, or resets to none", schedule.ErrResets)
+		l.err = fmt.Errorf("cuda: %w: kernels that keep weights on chip read resets among a layer's inputs: set spread=1, or resets to none", schedule.ErrResets)
 	case l.config.Grouped():
 	case l.refused != nil:
 		l.err = l.refused

@@ -136,10 +136,10 @@ __device__ __forceinline__ void mma_layer(const Cell& cell, int steps, int batch
             const int g = i < GATES ? i : Cell::free(i - GATES);
             if (i < GATES && !Cell::owns(g)) continue;
             if (STREAMED) {
-              stream.read(e * INPUTS + i, t, at + g * HIDDEN);
+              stream.read(e * INPUTS + i, t, at + cell.at(g));
             } else {
-              x[now][e][i] = widen(at[g * HIDDEN]);
-              if (t + 8 < steps) prefetch(at + 8 * stride + g * HIDDEN);
+              x[now][e][i] = widen(at[cell.at(g)]);
+              if (t + 8 < steps) prefetch(at + 8 * stride + cell.at(g));
             }
           }
         }

@@ -111,8 +111,8 @@ __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int 
         for (int i = 0; i < INPUTS; i++) {
           const int g = i < GATES ? i : Cell::free(i - GATES);
           const bool used = some && (i >= GATES || Cell::owns(g));
-          x[e][i] = used ? widen(at[g * HIDDEN]) : 0;
-          if (used && t + 2 < steps) prefetch(at + 2 * stride + g * HIDDEN);
+          x[e][i] = used ? widen(at[cell.at(g)]) : 0;
+          if (used && t + 2 < steps) prefetch(at + 2 * stride + cell.at(g));
         }
       }
       if (!stuck && !arrived(bar + 8 * slot, phase)) {

@@ -65,8 +65,8 @@ template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, in
 #pragma unroll
       for (int i = 0; i < INPUTS; i++) {
         const int g = i < GATES ? i : Cell::free(i - GATES);
-        x[now % AHEAD][part][e][i] = i >= GATES || Cell::owns(g) ? widen(at[g * HIDDEN]) : 0;
-        if ((i >= GATES || Cell::owns(g)) && t + 8 < steps) prefetch(at + 8 * stride + g * HIDDEN);
+        x[now % AHEAD][part][e][i] = i >= GATES || Cell::owns(g) ? widen(at[cell.at(g)]) : 0;
+        if ((i >= GATES || Cell::owns(g)) && t + 8 < steps) prefetch(at + 8 * stride + cell.at(g));
       }
     };
 #pragma unroll

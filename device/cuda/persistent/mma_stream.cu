@@ -164,7 +164,7 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
 #pragma unroll
       for (int i = 0; i < INPUTS; i++) {
         const int g = i < GATES ? i : Cell::free(i - GATES);
-        x[after][e][r][i] = i >= GATES || Cell::owns(g) ? widen(at[g * HIDDEN]) : 0;
+        x[after][e][r][i] = i >= GATES || Cell::owns(g) ? widen(at[cell.at(g)]) : 0;
       }
     };
 #pragma unroll

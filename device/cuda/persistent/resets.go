@@ -49,6 +49,14 @@ func (r *recurrence) lastInput() string {
 	return "0"
 }
 
+// spreadAt spells the start of an expression for the place of input g: that of the last one.
+func (r *recurrence) spreadAt(x string) string {
+	if r.resets() {
+		return fmt.Sprintf("g == %s ? g_spread - %s : ", r.lastInput(), x)
+	}
+	return ""
+}
+
 // prior spells a state before a step.
 func (r *recurrence) prior(s int) string {
 	if r.resets() && s != r.op.Cell.Through {
@@ -73,6 +81,14 @@ func (r *recurrence) end(p func(format string, args ...any), free int) {
 		p("    %s = input[%d];", r.goesOn(), free)
 		p("    state[%d] = %s != 0 ? %s : 0;", r.op.Cell.Through, r.goesOn(), r.shown())
 	}
+}
+
+// spreadGroup returns the argument for the inputs of resets; none without resets.
+func spreadGroup(t *launch.Target, s *schedule.Sequence) []codegen.Group {
+	if s.Spread.Empty() {
+		return nil
+	}
+	return []codegen.Group{{Name: "g_spread", Element: t.Element(s.Spread), View: s.Spread}}
 }
 
 // keepGroup returns the argument for the column; none without resets.
