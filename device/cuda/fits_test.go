@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"rnnbench/device/cuda"
@@ -10,6 +11,24 @@ import (
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
+
+// TestInt8: a GPU neither lists int8 nor compiles it.
+func TestInt8(t *testing.T) {
+	none, err := emulator.New(8, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { none.Close() })
+	r := &recorder{Driver: none, properties: h200()}
+	d := cuda.New(r, r, "")
+	s, err := devicetest.Layer{Cell: cell.LSTM, Hidden: 8, Batch: 1, Steps: 2, Precision: schedule.INT8}.Schedule(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Compile(s, nil); !errors.Is(err, schedule.ErrPrecision) || slices.Contains(d.Info().Precision, "int8") {
+		t.Errorf("it has %v, and compiles: %v", d.Info().Precision, err)
+	}
+}
 
 // TestMemoryDeclines: Memory declines what Compile declines, with the same reason.
 func TestMemoryDeclines(t *testing.T) {

@@ -11,7 +11,7 @@ func scratchI8(p *Product, m int) int { return m * (wordsOf(p.K) + 1) }
 
 // runI8 rounds rows m0 … m1-1 of A, which is not transposed, to 8-bit integers, and multiplies them by
 // packed columns.
-func (e *Engine) runI8(p *Product, m0, m1, n0, n1 int, s *Scratch) {
+func runI8(e *Engine, p *Product, m0, m1, n0, n1 int, s *Scratch) {
 	rows, words := m1-m0, wordsOf(p.K)
 	a, scales := s.buf[:rows*words], s.buf[rows*words:][:rows]
 	for i := range rows {

@@ -48,7 +48,7 @@ func (e *Engine) run(p *Product, m0, m1, n0, n1 int, next []float32, s *Scratch)
 	case rounded:
 		rounder{e}.run(p, m0, m1, n0, n1, next, s)
 	case integers:
-		e.runI8(p, m0, m1, n0, n1, s)
+		runI8(e, p, m0, m1, n0, n1, s)
 	case packed:
 		if m1-m0 <= e.k.MaxRows() {
 			e.runPacked(p, m0, m1, n0, n1, next, s)

@@ -17,14 +17,18 @@ const int8Strips = 4
 // tilesOfInt8 writes the products of 8-bit integers and, for the lower level alone, the rounding of
 // rows, which both use.
 func tilesOfInt8(a *asm) {
+	i := integers{tiler{halves{a}}}
 	for s := 1; s <= int8Strips; s++ {
-		a.int8Tile(s)
+		i.tile(s)
 	}
 	if !a.wide() {
-		a.mostBits()
-		a.quantize()
+		i.mostBits()
+		i.quantize()
 	}
 }
+
+// An integers writes kernels of 8-bit integers.
+type integers struct{ tiler }
 
 // Opcode and prefix of VPDPBUSD zmm, zmm, zmm, of AVX512-VNNI.
 const (
@@ -35,10 +39,10 @@ const (
 // headerBytes is where the words of a strip begin: see simd.I8.
 const headerBytes = 2 * stripBytes
 
-// int8Tile writes the product of a row by so many strips. AVX2 multiplies unsigned by signed bytes
+// tile writes the product of a row by so many strips. AVX2 multiplies unsigned by signed bytes
 // and adds pairs in 16 bits, which saturate. So it multiplies |x| by w with the sign of x: both are at
 // most 127, and two products fit. VPDPBUSD takes x+128, and sums begin with what that adds.
-func (a *asm) int8Tile(strips int) {
+func (a integers) tile(strips int) {
 	a.begin(fmt.Sprintf("tile1x%d%s", strips, int8s), "(t *Tile)", fmt.Sprintf("is the Tile of 1 row and %d strips of 8-bit integers.", strips))
 	per := stripBytes / 4 / a.width
 	n := strips * per
@@ -69,7 +73,7 @@ func (a *asm) int8Tile(strips int) {
 		at := B.at(v/per, headerBytes+v%per*a.width*4)
 		a.VMOVUPS(at, w)
 		if a.wide() {
-			pairer{a}.evex(prefix66, opDotBytes, a.phys(v), x, w)
+			pairer{a.asm}.evex(prefix66, opDotBytes, a.phys(v), x, w)
 			continue
 		}
 		a.VPSIGNB(x, w, w)
@@ -82,12 +86,12 @@ func (a *asm) int8Tile(strips int) {
 	a.DECQ(k)
 	a.JNZ(operand.LabelRef("loop"))
 	a.scaleSums(t, strips, per, x, w)
-	tiler{halves{a}}.storeTile(t, 1, strips, per)
+	a.storeTile(t, 1, strips, per)
 	a.end()
 }
 
 // scaleSums turns integer sums into floats, scaled by the row and the column.
-func (a *asm) scaleSums(t reg.Register, strips, per int, row, both reg.Physical) {
+func (a integers) scaleSums(t reg.Register, strips, per int, row, both reg.Physical) {
 	scale, err := a.Param("t").Dereference(t).Field("Scale").Resolve()
 	if err != nil {
 		panic(err)
@@ -102,7 +106,7 @@ func (a *asm) scaleSums(t reg.Register, strips, per int, row, both reg.Physical)
 }
 
 // mostBits writes the search for the largest value of a row, by its bits: so a NaN is the largest.
-func (a *asm) mostBits() {
+func (a integers) mostBits() {
 	a.begin("mostBits", "(src []float32) uint32", "returns the most bits of a value without its sign. The length is a multiple of 32.")
 	s := a.Load(a.Param("src").Base(), a.GP64()).(reg.GPVirtual)
 	n := a.Load(a.Param("src").Len(), a.GP64()).(reg.GPVirtual)
@@ -143,7 +147,7 @@ func (a *asm) mostBits() {
 }
 
 // quantize writes the rounding of a row to 8-bit integers.
-func (a *asm) quantize() {
+func (a integers) quantize() {
 	a.begin("quantize", "(dst, src []float32, inverse float32)",
 		"stores the values of src times inverse as 8-bit integers, rounded to even. The length is a multiple of 32.")
 	d := a.Load(a.Param("dst").Base(), a.GP64()).(reg.GPVirtual)
