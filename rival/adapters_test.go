@@ -26,6 +26,7 @@ type adapter struct {
 	lengths    bool       // sequences may have lengths of their own
 	projects   []string   // cells that may have a projection
 	resets     bool       // sequences may begin anew
+	heads      bool       // layers may have heads
 	inference  bool       // it runs no training
 	calls      bool       // layers may be called step by step
 	other      string     // a knob that has calls made in another way; "": none
@@ -33,6 +34,8 @@ type adapter struct {
 	knobs      knob.Params
 	command    []string
 }
+
+const noTorch = "no python3 here has PyTorch and NumPy: apt-get install python3-torch"
 
 // tried are the cells that an adapter is asked for.
 func (a adapter) tried() []*cell.Cell {
@@ -48,17 +51,111 @@ func TestPyTorch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loading PyTorch takes seconds")
 	}
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import torch, numpy").Run() == nil {
-			hold(t, adapter{
-				cells: []string{"rnn-tanh", "rnn-relu", "gru", "lstm"}, precisions: []rnn.Precision{rnn.FP32, rnn.BF16},
-				directions: []rnn.Direction{rnn.FromFirst, rnn.BothWays}, lengths: true, projects: []string{"lstm"}, resets: true,
-				calls: true, other: "layers", command: []string{python, "../rivals/pytorch.py"},
-			})
-			return
+	p := python()
+	if p == "" {
+		t.Skip(noTorch)
+	}
+	hold(t, adapter{
+		cells: []string{"rnn-tanh", "rnn-relu", "gru", "lstm"}, precisions: []rnn.Precision{rnn.FP32, rnn.BF16},
+		directions: []rnn.Direction{rnn.FromFirst, rnn.BothWays}, lengths: true, projects: []string{"lstm"}, resets: true,
+		calls: true, other: "layers", command: []string{p, "../rivals/pytorch.py"},
+	})
+}
+
+// python is one that has PyTorch and NumPy; "": none has.
+func python() string {
+	for _, p := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(p, "-c", "import torch, numpy").Run() == nil {
+			return p
 		}
 	}
-	t.Skip("no python3 here has PyTorch and NumPy: apt-get install python3-torch")
+	return ""
+}
+
+// standIn is the command of an adapter whose package is a stand-in: it computes on a processor, by PyTorch.
+func standIn(t *testing.T, adapter string) []string {
+	if testing.Short() {
+		t.Skip("loading PyTorch takes seconds")
+	}
+	p := python()
+	if p == "" {
+		t.Skip(noTorch)
+	}
+	return []string{p, "testdata/standins/run.py", adapter}
+}
+
+// TestFlashRNN compares rivals/flash_rnn.py with the reference: the layouts of each backend, the order of
+// gates, heads, gradients, and an slstm whose states begin where FlashRNN's do not. Each backend declines what
+// it cannot do.
+func TestFlashRNN(t *testing.T) {
+	a := adapter{
+		cells: []string{"lstm", "gru", "rnn-tanh", "slstm"}, precisions: []rnn.Precision{rnn.FP32, rnn.BF16}, directions: []rnn.Direction{rnn.FromFirst},
+		heads: true, command: standIn(t, "flash_rnn.py"), knobs: knob.Params{"backend": 1},
+	}
+	hold(t, a)
+	r := opened(t, rival.Options{Name: "flashrnn", Command: a.command, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 1}})
+	holdForms(t, r, rnn.Problem{Input: 7, Hidden: 12, Layers: 2, Batch: 3, Steps: 6, Heads: 3, Precision: rnn.BF16}, []form{
+		{knob.Params{"backend": 0}, []*cell.Cell{cell.LSTM, cell.RNNTanh, cell.SLSTM}, []*cell.Cell{cell.GRU}, "cuda_fused has no gru: it would run cuda in its place"},
+		{knob.Params{"backend": 2}, []*cell.Cell{cell.LSTM, cell.SLSTM}, []*cell.Cell{cell.GRU, cell.RNNTanh}, "triton_fused has lstm and slstm alone"},
+		{knob.Params{"backend": 1, "given": 1}, nil, []*cell.Cell{cell.LSTM}, "the product of an upper layer is not given"},
+	})
+	holdForms(t, r, rnn.Problem{Input: 7, Hidden: 5, Layers: 1, Batch: 1, Steps: 3}, []form{
+		{knob.Params{"backend": 0}, nil, []*cell.Cell{cell.LSTM}, "cuda_fused rounds factors of float32 to tf32: ask for tf32"},
+		{knob.Params{"backend": 1, "given": 1}, []*cell.Cell{cell.LSTM, cell.GRU, cell.RNNTanh, cell.SLSTM}, nil, ""},
+	})
+}
+
+// TestTorchRL compares rivals/torch_rl.py with the reference, with resets and without.
+func TestTorchRL(t *testing.T) {
+	a := adapter{
+		cells: []string{"gru", "lstm"}, precisions: []rnn.Precision{rnn.FP32, rnn.BF16}, directions: []rnn.Direction{rnn.FromFirst},
+		resets: true, command: standIn(t, "torch_rl.py"),
+	}
+	hold(t, a)
+	r := opened(t, rival.Options{Name: "torchrl", Command: a.command, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 1}})
+	both := []*cell.Cell{cell.GRU, cell.LSTM}
+	p := rnn.Problem{Input: 6, Hidden: 10, Layers: 2, Batch: 4, Steps: 9, Resets: 20}
+	holdForms(t, r, p, []form{
+		{knob.Params{"backend": 1}, both, nil, ""},
+		{knob.Params{"backend": 2}, both, nil, ""},
+		{knob.Params{"ieee": 1}, both, nil, ""},
+		{knob.Params{"narrow": 1}, nil, both, "narrow is for triton in bf16"},
+		{knob.Params{"backend": 1, "graph": 1}, nil, both, "pad reads resets on the host, which no CUDA graph can"},
+	})
+	p.Precision = rnn.BF16
+	holdForms(t, r, p, []form{
+		{knob.Params{"backend": 1}, both, nil, ""},
+		{knob.Params{"narrow": 1}, both, nil, ""},
+		{knob.Params{"ieee": 1}, nil, both, "ieee is for triton's fp32 products"},
+	})
+}
+
+// A form is a setting of a rival's knobs, with cells that it computes and others that it declines.
+type form struct {
+	knobs     knob.Params
+	does, not []*cell.Cell
+	why       string
+}
+
+// holdForms checks both passes of p in each form.
+func holdForms(t *testing.T, r *rival.Rival, p rnn.Problem, forms []form) {
+	for _, f := range forms {
+		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+			p.Pass = pass
+			for _, c := range f.does {
+				p.Cell = c
+				if dev, err := compute(r, p, f.knobs); err != nil || !dev.OK() {
+					t.Errorf("%v, %v: %v, %v", p, f.knobs, dev, err)
+				}
+			}
+			for _, c := range f.not {
+				p.Cell = c
+				if _, err := compute(r, p, f.knobs); !errors.Is(err, schedule.ErrLibrary) || !strings.Contains(err.Error(), f.why) {
+					t.Errorf("%v, %v: %v", p, f.knobs, err)
+				}
+			}
+		}
+	}
 }
 
 // TestJAX compares rivals/jax_scan.py with the reference, where JAX is installed.
@@ -122,7 +219,7 @@ func TestONNXRuntime(t *testing.T) {
 }
 
 // hold checks every cell of an adapter at odd sizes, in both passes and called step by step. The adapter
-// must decline cells, passes, directions, lengths, resets, projections and calls that it does not list.
+// must decline cells, passes, directions, lengths, resets, heads, projections and calls that it does not list.
 func hold(t *testing.T, a adapter) {
 	r, err := rival.Open(rival.Options{Name: "adapter", Command: a.command, On: device.Info{Name: "cpu", Key: "cpu-test", Workers: 2}})
 	if err != nil {
@@ -134,7 +231,7 @@ func hold(t *testing.T, a adapter) {
 	}
 	holdCalls(t, r, a)
 	for _, c := range a.tried() {
-		for _, p := range []rnn.Problem{
+		for i, p := range []rnn.Problem{
 			{Input: 1, Hidden: 1, Layers: 1, Batch: 1, Steps: 1},
 			{Input: 13, Hidden: 17, Layers: 1, Batch: 3, Steps: 5},
 			{Input: 19, Hidden: 19, Layers: 3, Batch: 2, Steps: 4},
@@ -145,13 +242,17 @@ func hold(t *testing.T, a adapter) {
 			{Input: 4, Hidden: 9, Projection: 8, Layers: 3, Batch: 2, Steps: 1},
 			{Input: 6, Hidden: 10, Layers: 2, Batch: 4, Steps: 9, Resets: 20},
 			{Input: 3, Hidden: 7, Layers: 1, Batch: 1, Steps: 5, Resets: 100},
+			{Input: 7, Hidden: 12, Layers: 2, Batch: 3, Steps: 6, Heads: 3},
 			{Input: 5, Hidden: 9, Projection: 4, Layers: 2, Batch: 6, Steps: 7, Lengths: "1+2*3+5+2*7"},
 		} {
+			if i > 0 && !slices.Contains(a.cells, c.Name) {
+				break // sizes do not matter
+			}
 			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
-				for i, precision := range slices.Repeat(a.precisions, 4) {
-					p.Cell, p.Pass, p.Precision, p.Direction = c, pass, precision, rnn.Direction(i/len(a.precisions))
+				for j, precision := range slices.Repeat(a.precisions, 4) {
+					p.Cell, p.Pass, p.Precision, p.Direction = c, pass, precision, rnn.Direction(j/len(a.precisions))
 					dev, err := compute(r, p, a.knobs)
-					known := slices.Contains(a.cells, c.Name) && slices.Contains(a.directions, p.Direction) && (a.lengths || p.Lengths == "") && (a.resets || p.Resets == 0) && (pass == rnn.Forward || !a.inference)
+					known := slices.Contains(a.cells, c.Name) && slices.Contains(a.directions, p.Direction) && (a.lengths || p.Lengths == "") && (a.resets || p.Resets == 0) && (a.heads || p.Heads == 0) && (pass == rnn.Forward || !a.inference)
 					switch known = known && (p.Projection == 0 || slices.Contains(a.projects, c.Name)); {
 					case known && (err != nil || !dev.OK()):
 						t.Errorf("%v: %v, %v", p, dev, err)

@@ -86,6 +86,7 @@ type point struct {
 
 	Projection int `json:"projection,omitempty"` // values of a layer's output, in place of hidden; 0: no projection
 	Resets     int `json:"resets,omitempty"`     // percentage of steps at which a sequence begins anew, which the array reset lists; 0: none
+	Heads      int `json:"heads,omitempty"`      // parts of the units that the recurrent product does not mix; 0: one
 }
 
 func pointOf(p rnn.Problem) point {
@@ -98,8 +99,16 @@ func pointOf(p rnn.Problem) point {
 	return point{
 		Cell: p.Cell.Name, Gates: p.Cell.Gates, States: p.Cell.States, Peepholes: p.Cell.Peeps, Recurrent: p.Cell.Recurrent, Window: p.Cell.Window, Equations: p.Cell.Text,
 		Pass: p.Pass.String(), Precision: p.Precision.String(),
-		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Calls: p.Calls, Lengths: lengths, Projection: p.Projection, Resets: p.Resets,
+		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Calls: p.Calls, Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Heads: headsOf(p),
 	}
+}
+
+// headsOf is the number of p's heads, if it has several.
+func headsOf(p rnn.Problem) int {
+	if p.Heads > 1 {
+		return p.Heads
+	}
+	return 0
 }
 
 // An answer is one line from a rival. Fields that the request does not ask for are ignored.
@@ -114,6 +123,7 @@ type answer struct {
 	Projection bool        `json:"projection"` // layers may have a projection
 	Calls      bool        `json:"calls"`      // it may be called step by step
 	Resets     bool        `json:"resets"`     // sequences may begin anew at any step
+	Heads      bool        `json:"heads"`      // recurrent weights may be those of heads
 
 	// UnitError is the largest error of its sigmoids and hyperbolic tangents, by the kind of device.
 	UnitError map[string]float64 `json:"unit_error"`

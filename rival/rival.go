@@ -53,6 +53,7 @@ type Rival struct {
 	projection bool       // layers may have a projection
 	calls      bool       // it may be called step by step
 	resets     bool       // sequences may begin anew at any step
+	heads      bool       // recurrent weights may be those of heads
 	unitError  float64    // see rnn.Plan.UnitError
 	idle       []*process // with the device open and no program
 	dir        string     // for files
@@ -97,7 +98,7 @@ func Open(o Options) (*Rival, error) {
 		return nil, err
 	}
 	r.version, r.devices, r.precisions, r.lengths, r.projection = a.Version, a.Devices, a.Precisions, a.Lengths, a.Projection
-	r.calls, r.resets = a.Calls, a.Resets
+	r.calls, r.resets, r.heads = a.Calls, a.Resets, a.Heads
 	if len(o.Devices) > 0 && !runsOn(o.Devices, o.On.Name) {
 		r.devices = o.Devices
 	}
@@ -121,7 +122,7 @@ func Open(o Options) (*Rival, error) {
 // Failing returns a rival that takes every problem and fails each with why: its points are then lost,
 // but no others.
 func Failing(o Options, why error) *Rival {
-	return &Rival{o: o, failed: why, devices: []string{o.On.Name}, precisions: rnn.Precisions(), directions: rnn.Directions(), lengths: true, projection: true, calls: true, resets: true}
+	return &Rival{o: o, failed: why, devices: []string{o.On.Name}, precisions: rnn.Precisions(), directions: rnn.Directions(), lengths: true, projection: true, calls: true, resets: true, heads: true}
 }
 
 // launch starts a process and opens the device, if the rival runs there. It returns the answer to
@@ -222,8 +223,8 @@ func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: %s runs whole sequences and keeps no state from call to call", schedule.ErrCalls, r.o.Name)
 	case p.OneHot:
 		return fmt.Errorf("%w: rivals take features, not one-hot input", schedule.ErrInput)
-	case p.Heads > 1:
-		return fmt.Errorf("%w: rivals take full recurrent weights, not those of heads", schedule.ErrHeads)
+	case p.Heads > 1 && !r.heads:
+		return fmt.Errorf("%w: %s takes full recurrent weights, not those of heads: set heads to none", schedule.ErrHeads, r.o.Name)
 	case p.Projection > 0 && !r.projection:
 		return fmt.Errorf("%w: %s offers no projection of the outputs of layers, but projection is %d: set projection to none", schedule.ErrProjection, r.o.Name, p.Projection)
 	case p.Output > 0:

@@ -214,6 +214,29 @@ func TestResets(t *testing.T) {
 	}
 }
 
+// TestHeads: recurrent weights of heads go to a rival and their gradients come back. A rival that does
+// not offer heads is not asked.
+func TestHeads(t *testing.T) {
+	r := open(t, "honest")
+	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.SLSTM} {
+		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+			p := problem(c, pass)
+			p.Hidden, p.Heads, p.Direction = 12, 2+i, rnn.Direction(i)
+			if dev, err := compute(r, p, nil); err != nil || !dev.OK() {
+				t.Errorf("%v: %v, %v", p, dev, err)
+			}
+		}
+	}
+	p := problem(cell.LSTM, rnn.Forward)
+	p.Hidden, p.Heads = 6, 3
+	if dev, err := compute(r, p, knob.Params{"off": 1}); err != nil || dev.OK() {
+		t.Errorf("a knob that spoils the answer: %v, %v", dev, err)
+	}
+	if _, err := compute(open(t, "forward hello"), p, nil); !errors.Is(err, schedule.ErrHeads) || !strings.Contains(err.Error(), "stranger takes full recurrent weights, not those of heads: set heads to none") {
+		t.Errorf("a rival that offers no heads: %v", err)
+	}
+}
+
 // TestUnitError: a rival may state the error of its functions on a device, within bounds, and the plan says so.
 func TestUnitError(t *testing.T) {
 	for how, want := range map[string]float64{"honest": 0, "approximate hello": 7.6e-6} {

@@ -162,7 +162,7 @@ func rivalsOfUsers() (files []string) {
 func raced(b *bench.Bench) []string {
 	list := []string{"auto"}
 	add := func(name string, knobs []knob.Knob) {
-		for _, k := range knob.OneAtATime(knobs) {
+		for _, k := range knob.Combinations(knobs, 2) {
 			spec := name
 			for _, set := range slices.Sorted(maps.Keys(k)) {
 				spec += fmt.Sprintf(":%s=%d", set, k[set])

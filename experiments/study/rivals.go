@@ -49,10 +49,10 @@ func rivalsOf(facts map[string]string) []Rival {
 	return out
 }
 
-// Specs returns a rival with its defaults, and with each other value of each knob.
+// Specs returns a rival with its defaults, and with each other value of each knob and of each two knobs.
 func (r Rival) Specs() []grid.Spec {
 	var out []grid.Spec
-	for _, k := range knob.OneAtATime(r.Knobs) {
+	for _, k := range knob.Combinations(r.Knobs, 2) {
 		label := r.Name
 		if len(k) > 0 {
 			label += " " + k.String()

@@ -31,7 +31,7 @@ func productionFigures(rep *study.Report, recs []record.Record, on study.Target)
 		}
 	}
 	draw := func(name, rival string, some []record.Point, base []string) {
-		if fig := layerRows(recs, some, own, base, on, rival); fig != nil {
+		if fig := layerRows(recs, some, own, base, on, "Layers that people run: the fastest technique over "+rival, rival); fig != nil {
 			rep.Add(name, fig, nil)
 		}
 	}
@@ -45,8 +45,8 @@ func productionFigures(rep *study.Report, recs []record.Record, on study.Target)
 
 // layerRows draws the fastest of own over the fastest of base, the slowest lead last. It is nil if no
 // layer has both.
-func layerRows(recs []record.Record, layers []record.Point, own, base []string, on study.Target, rival string) plots.Figure {
-	fig := &plots.Bars{Title: "Layers that people run: the fastest technique over " + rival, Subtitle: on.Name,
+func layerRows(recs []record.Record, layers []record.Point, own, base []string, on study.Target, title, rival string) plots.Figure {
+	fig := &plots.Bars{Title: title, Subtitle: on.Name,
 		Notes:  []string{"Ratios of medians, with the interval of rounds in turns; above 1, rnnbench is faster. A bar's colour is its technique."},
 		X:      plots.Axis{Title: "Times as fast as " + rival, Format: show.Times},
 		Guides: []plots.Guide{{X0: 1, X1: 1}},
@@ -62,7 +62,7 @@ func layerRows(recs []record.Record, layers []record.Point, own, base []string, 
 		if e.Lo > 0 && !math.IsInf(e.Hi, 1) {
 			bar.Lo, bar.Hi = e.Lo, e.Hi
 		}
-		fig.Groups = append(fig.Groups, plots.Group{Label: strings.Replace(p.String(), " forward ", " ", 1), Bars: []plots.Bar{bar}})
+		fig.Groups = append(fig.Groups, plots.Group{Label: strings.NewReplacer(" forward ", " ", " train ", " ").Replace(p.String()), Bars: []plots.Bar{bar}})
 	}
 	if fig.Groups == nil {
 		return nil

@@ -35,7 +35,13 @@ var RivalsGPU = study.Experiment{
 	ID: "rivals-gpu", Title: "One layer on a GPU against rivals over cell, size and minibatch", Source: "rnnbench",
 	Rivals: study.OnGPU,
 	Parts: func(s study.Size, on study.Target) []study.Part {
-		return againstRivals(s, on, []grid.Spec{ours()[0], ours()[3]}, []int{256, 512, 1024, 1536}, "bf16")
+		own, others := []grid.Spec{ours()[0], ours()[3]}, on
+		others.Rivals = slices.DeleteFunc(slices.Clone(on.Rivals), func(r study.Rival) bool { return slices.Contains(ownLayers, r.Name) })
+		parts := []study.Part{{Points: rivalLayers(s), Specs: withRivals(own, on)}}
+		if len(others.Rivals) > 0 || len(on.Rivals) == 0 {
+			parts = append(againstRivals(s, others, own, []int{256, 512, 1024, 1536}, "bf16"), parts...)
+		}
+		return parts
 	},
 	Report: reportRivals,
 }
@@ -100,11 +106,15 @@ func reportRivals(recs []record.Record, on study.Target) (*study.Report, error) 
 		return cmp.Or(cmp.Compare(a.Calls, b.Calls), cmp.Compare(a.Pass, b.Pass), cmp.Compare(a.Precision, b.Precision), cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Hidden, b.Hidden), cmp.Compare(a.Batch, b.Batch))
 	})
 	for _, r := range on.Rivals {
-		whole, calls := split(duels(recs, all, names, r), called)
+		rest, calls := split(duels(recs, all, names, r), called)
+		whole, layers := split(rest, isRivalLayer)
 		if len(whole) > 0 {
 			t, ratios := rivalTable(whole, r)
 			rep.Tables = append(rep.Tables, t)
 			againstRival(rep, recs, on, names, r, ratios)
+		}
+		if len(layers) > 0 {
+			layersAgainst(rep, recs, on, names, r, layers)
 		}
 		if len(calls) > 0 {
 			rep.Tables = append(rep.Tables, callTable(calls, r))
@@ -213,7 +223,9 @@ func againstRival(rep *study.Report, recs []record.Record, on study.Target, name
 	for _, g := range list {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: rnnbench's fastest technique is %s.", g.pass, g.precision, g.ratios.Full(called, "point")))
 		rep.Yardstick(fmt.Sprintf("%s, %s: %s", g.pass, g.precision, g.ratios.Brief(called)))
-		some := pick.Where(recs, func(p record.Point) bool { return p.Pass == g.pass && p.Precision == g.precision && p.Calls == 0 })
+		some := pick.Where(recs, func(p record.Point) bool {
+			return p.Pass == g.pass && p.Precision == g.precision && p.Calls == 0 && !isRivalLayer(p)
+		})
 		v := versus{long: called, short: r.Name, labels: r.Labels()}
 		rep.Add(fmt.Sprintf("%s-%s-%s", r.Name, g.pass, g.precision), ratioFigure(some, names, v, on, g.pass, g.precision), nil)
 	}

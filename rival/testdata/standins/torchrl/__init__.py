@@ -1,0 +1,3 @@
+"""A stand-in of TorchRL."""
+
+__version__ = "0.14"
