@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"rnnbench/experiments/estimate"
 	"rnnbench/experiments/pick"
@@ -336,9 +337,15 @@ func tableOfScans(scans []rivalScan, r study.Rival) *table.Table {
 			times = show.Number(x.times.At, "%.2f")
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Text(x.Cell), table.Text(x.way.scan), table.Text(cmp.Or(likedBy(x.Point), "random")), table.Int(x.Hidden), table.Int(x.Batch), table.Int(x.Steps),
-			rateCell([]float64{x.rate}), rateCell([]float64{copied}), rateCell([]float64{x.theirs}), times, rateCell([]float64{x.bareFor}), table.Text(form.Impl.Label)})
+			rateCell([]float64{x.rate}), rateCell([]float64{copied}), rateCell([]float64{x.theirs}), times, rateCell([]float64{x.bareFor}), table.Text(formOf(form))})
 	}
 	return t
+}
+
+// formOf is the label of a rival's form without what is timed of it.
+func formOf(r *record.Record) string {
+	label, _, _ := strings.Cut(r.Impl.Label, " alone=")
+	return label
 }
 
 // scanFigure draws bytes a second over channels, a panel for each way: ours, a copy's and each rival's.
