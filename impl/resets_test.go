@@ -63,6 +63,33 @@ func TestResetsDeclines(t *testing.T) {
 	}
 }
 
+// TestResetsPairProducts: with resets too, the products for the gradients of W and R follow each
+// other, so that a device packs the rows that both read once.
+func TestResetsPairProducts(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSTM, Pass: rnn.Train, Input: 5, Hidden: 9, Layers: 2, Batch: 3, Steps: 8}
+	for _, name := range []string{"persistent", "cudnnstyle"} {
+		var pairs []int
+		for _, p.Resets = range []int{0, 10} {
+			_, s, err := rnn.Layout(impl.Lookup(name), p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for i, node := range s.Nodes[1:] {
+				a, first := s.Nodes[i].Op.(schedule.Gemm)
+				b, second := node.Op.(schedule.Gemm)
+				if first && second && a.TransA && b.TransA && a.A == b.A {
+					n++
+				}
+			}
+			pairs = append(pairs, n)
+		}
+		if pairs[0] < p.Layers || pairs[1] != pairs[0] {
+			t.Errorf("%s: %d pairs of products without resets, %d with", name, pairs[0], pairs[1])
+		}
+	}
+}
+
 // TestResetsAreData: one program gives the right answers to several draws of resets.
 func TestResetsAreData(t *testing.T) {
 	d, err := cpu.Open(cpu.Options{Threads: 2})
