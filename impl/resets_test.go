@@ -12,6 +12,7 @@ import (
 	"rnnbench/impl/impltest"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
@@ -60,6 +61,44 @@ func TestResetsDeclines(t *testing.T) {
 	}
 	if _, _, err := rnn.LayoutForward(naive, p, false); !errors.Is(err, schedule.ErrResets) {
 		t.Errorf("forward: %v", err)
+	}
+}
+
+// TestResetsOfBands: workers that share the units of one sequence begin it anew at the same steps,
+// also next to each other, at step 1 and at the last.
+func TestResetsOfBands(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.LSTMPeephole, cell.RNNTanh} {
+		for _, percent := range []int{3, 40, 100} {
+			p := rnn.Problem{Cell: c, Pass: rnn.Train, Input: 3, Hidden: 37 + 16*(i%2), Layers: 2, Batch: 1, Steps: 41, Resets: percent}
+			plan, s, err := rnn.Layout(impl.Lookup("persistent"), p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			prog, err := d.Compile(s, knob.Params{"bands": 2 + i%2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer prog.Close()
+			data := rnn.NewData(p, uint64(i), 1, "normal")
+			if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := prog.Run(3); err != nil { // each run begins with what the one before left
+				t.Fatal(err)
+			}
+			got, err := oracle.Read(plan, prog)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if dev, err := oracle.Compare(p, got, oracle.Reference(data)); err != nil || !dev.OK() {
+				t.Errorf("%v, %d%%: %v %v", c, percent, dev, err)
+			}
+		}
 	}
 }
 
