@@ -12,6 +12,7 @@ import (
 	"rnnbench/impl/impltest"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
@@ -60,6 +61,71 @@ func TestResetsDeclines(t *testing.T) {
 	}
 	if _, _, err := rnn.LayoutForward(naive, p, false); !errors.Is(err, schedule.ErrResets) {
 		t.Errorf("forward: %v", err)
+	}
+}
+
+// TestResetsOfBands: workers that share the units of one sequence begin it anew at the same steps,
+// also next to each other, at step 1 and at the last.
+func TestResetsOfBands(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.LSTMPeephole, cell.RNNTanh} {
+		for _, percent := range []int{3, 40, 100} {
+			p := rnn.Problem{Cell: c, Pass: rnn.Train, Input: 3, Hidden: 37 + 16*(i%2), Layers: 2, Batch: 1, Steps: 41, Resets: percent}
+			plan, s, err := rnn.Layout(impl.Lookup("persistent"), p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			prog, err := d.Compile(s, knob.Params{"bands": 2 + i%2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer prog.Close()
+			data := rnn.NewData(p, uint64(i), 1, "normal")
+			if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := prog.Run(3); err != nil { // each run begins with what the one before left
+				t.Fatal(err)
+			}
+			got, err := oracle.Read(plan, prog)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if dev, err := oracle.Compare(p, got, oracle.Reference(data)); err != nil || !dev.OK() {
+				t.Errorf("%v, %d%%: %v %v", c, percent, dev, err)
+			}
+		}
+	}
+}
+
+// TestResetsPairProducts: with resets too, the products for the gradients of W and R follow each
+// other, so that a device packs the rows that both read once.
+func TestResetsPairProducts(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSTM, Pass: rnn.Train, Input: 5, Hidden: 9, Layers: 2, Batch: 3, Steps: 8}
+	for _, name := range []string{"persistent", "cudnnstyle"} {
+		var pairs []int
+		for _, p.Resets = range []int{0, 10} {
+			_, s, err := rnn.Layout(impl.Lookup(name), p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for i, node := range s.Nodes[1:] {
+				a, first := s.Nodes[i].Op.(schedule.Gemm)
+				b, second := node.Op.(schedule.Gemm)
+				if first && second && a.TransA && b.TransA && a.A == b.A {
+					n++
+				}
+			}
+			pairs = append(pairs, n)
+		}
+		if pairs[0] < p.Layers || pairs[1] != pairs[0] {
+			t.Errorf("%s: %d pairs of products without resets, %d with", name, pairs[0], pairs[1])
+		}
 	}
 }
 

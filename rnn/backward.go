@@ -102,11 +102,16 @@ func (b *LayerBack) Through(t, n int) schedule.View {
 }
 
 // Weights sums the gradients of the weights and biases over steps [t, t+n). It adds to the sums of
-// the steps that follow, which come first. Products are gate by gate if not grouped.
+// the steps that follow, which come first. Products are gate by gate if not grouped. States are
+// copied ahead, if at all, so that the products of W and R follow each other: a device may pack the
+// rows that both read once.
 func (b *LayerBack) Weights(t, n int, grouped bool) {
 	p, g := b.plan, b.plan.Layer[b.layer].Grad
 	more := t+n < p.Steps
 	dx, dr := p.Rows(b.DX, t, n), b.Recurrent(t, n)
+	if !dr.Empty() {
+		b.Through(t, n)
+	}
 	if b.layer == 0 && p.OneHot {
 		if !more {
 			p.Do(b.input, schedule.Map{Op: cell.Zero, Out: g.W.All()})

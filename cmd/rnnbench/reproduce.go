@@ -163,7 +163,7 @@ func reproduction(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 		return reportFrom(p, e, from, f.format)
 	}
 	if len(f.rivals) > 0 && e.Rivals == "" && !e.TakesRivals {
-		return exit.Misuse(fmt.Errorf("%s compares no rivals, so --rival has no effect: omit it", e.ID), "rnnbench reproduce rivals-cpu, rivals-gpu, rivals-scan and random-layers take --rival; so does sweep")
+		return exit.Misuse(fmt.Errorf("%s compares no rivals, so --rival has no effect: omit it", e.ID), "rnnbench reproduce rivals-cpu, rivals-gpu, rivals-scan, rl and random-layers take --rival; so does sweep")
 	}
 	size := study.Full
 	if quick {
