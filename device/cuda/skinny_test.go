@@ -53,6 +53,27 @@ func TestSkinny(t *testing.T) {
 	skinnies(t, d, 37, every)
 }
 
+// TestSkinnyResets: with resets too, a step's product and cell are one kernel, which keeps its values
+// in registers.
+func TestSkinnyResets(t *testing.T) {
+	l := devicetest.Layer{Cell: cell.LSTM, Hidden: 256, Batch: 16, Steps: 1, Train: true, Resets: true, Precision: schedule.FP32}
+	s, err := devicetest.Case{Layer: l, Stepwise: true}.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	launches, texts, err := cuda.Sources(s, knob.Params{"narrow": 1}, h200())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := len(launches) - 1
+	if name := launches[last].Name; name != "narrow_lstm_train" {
+		t.Fatalf("a step ends with %s", name)
+	}
+	if n := recorded(t, hopper(t), stackRecord, launches[last], texts[last]); n > 0 {
+		t.Errorf("%d bytes of stack", n)
+	}
+}
+
 // TestGPUSkinny runs them on a GPU.
 func TestGPUSkinny(t *testing.T) {
 	every := 2
