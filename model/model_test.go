@@ -179,7 +179,7 @@ func TestTitanX(t *testing.T) {
 	}
 	// "the NVIDIA TitanX GPU has 6.3 MB of register file memory, which is enough
 	// to store a recurrent layer with approximately 1200 activations"
-	if _, h, err := m.Room(cell.RNNReLU, 4); err != nil || h < 1100 || h > 1200 {
+	if _, _, h, err := m.Room(cell.RNNReLU, 4); err != nil || h < 1100 || h > 1200 {
 		t.Errorf("layers of at most %d units stay on chip (%v)", h, err)
 	}
 }

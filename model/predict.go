@@ -24,7 +24,8 @@ type Bands struct {
 	Home     string  `json:"home"`        // memory that the weights stay in
 	Resident bool    `json:"resident"`    // the weights stay in caches of one worker each
 	Share    float64 `json:"share_bytes"` // of weights in one module of Home
-	Room     float64 `json:"room_bytes"`  // for weights, in the private caches of one worker
+	Room     float64 `json:"room_bytes"`  // for weights, in the memory of one worker that holds most
+	RoomIn   string  `json:"room_in"`     // its name
 	Largest  int     `json:"largest"`     // largest hidden size that would stay there
 
 	Step      float64 `json:"step_s"`
@@ -42,12 +43,12 @@ func (m *Machine) InBands(c *cell.Cell, w Work) (*Bands, error) {
 	if err != nil {
 		return nil, err
 	}
-	room, largest, err := m.Room(c, w.Bytes)
+	room, in, largest, err := m.Room(c, w.Bytes)
 	if err != nil {
 		return nil, err
 	}
 	return &Bands{
-		Home: s.Home, Resident: s.Resident, Share: s.Share, Room: room, Largest: largest,
+		Home: s.Home, Resident: s.Resident, Share: s.Share, Room: room, RoomIn: in, Largest: largest,
 		Step: s.Time, Compute: s.Compute, Weights: s.Weights, Exchange: s.Exchange, Sync: s.Sync, Stream: s.Stream, Pointwise: s.Pointwise,
 	}, nil
 }

@@ -214,12 +214,15 @@ func (m *Machine) Persistent(w Work) (s Step, ok bool, err error) {
 	return s, s.Tiling != nil, err
 }
 
-// Room is the number of bytes of weights that the memories of one core hold. hidden is the largest
+// Room is the number of bytes of weights that the memories of one core hold, and the memory that
+// holds most. With one worker, a cache that cores share counts as its own. hidden is the largest
 // layer of c whose weights stay in those of all cores under Bands; 0 if none does.
-func (m *Machine) Room(c *cell.Cell, bytes float64) (room float64, hidden int, err error) {
+func (m *Machine) Room(c *cell.Cell, bytes float64) (room float64, in string, hidden int, err error) {
 	inner := 1 // modules of a level in one core
 	for _, l := range slices.Backward(m.Levels[:m.Private()]) {
-		room = max(room, float64(inner)*l.M)
+		if holds := float64(inner) * l.M; holds > room {
+			room, in = holds, l.Name
+		}
 		inner *= l.P
 	}
 	low, high := 0, 1<<20 // low stays, high does not
@@ -227,11 +230,11 @@ func (m *Machine) Room(c *cell.Cell, bytes float64) (room float64, hidden int, e
 		h := (low + high) / 2
 		w, err := Recurrent(c, h, 1, bytes)
 		if err != nil {
-			return 0, 0, err
+			return 0, "", 0, err
 		}
 		s, err := m.Bands(w)
 		if err != nil {
-			return 0, 0, err
+			return 0, "", 0, err
 		}
 		if s.Resident {
 			low = h
@@ -239,7 +242,7 @@ func (m *Machine) Room(c *cell.Cell, bytes float64) (room float64, hidden int, e
 			high = h
 		}
 	}
-	return room, low, nil
+	return room, in, low, nil
 }
 
 // best is the fastest step for which ok holds, without a tiling if none does.

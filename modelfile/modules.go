@@ -316,7 +316,7 @@ func (m *module) cellOf(s sizes) (c *cell.Cell, notes []string) {
 	if c == cell.RNNTanh {
 		switch m.activation {
 		case "":
-			notes = append(notes, "tanh is taken: the file does not say whether the units have tanh or relu")
+			notes = append(notes, "tanh is assumed: the file does not say whether the units have tanh or relu")
 		case "relu":
 			c = cell.RNNReLU
 		}

@@ -114,7 +114,7 @@ func TestModules(t *testing.T) {
 		{"cells", join(lstm("dec.", "", 3, 5), []saved{sized("gru.weight_ih", 6, 4), sized("gru.weight_hh", 6, 2), sized("fc.weight", 3, 3)}),
 			[]string{"dec: " + point(axis.Point{Cell: "lstm", Input: 3, Hidden: 5, Layers: 1}), "gru: " + point(axis.Point{Cell: "gru", Input: 4, Hidden: 2, Layers: 1}) + " (there are no biases: they are taken as 0)"}},
 		{"simple", []saved{sized("weight_ih_l0", 4, 3), sized("weight_hh_l0", 4, 4)},
-			[]string{"rnn: " + point(axis.Point{Cell: "rnn-tanh", Input: 3, Hidden: 4, Layers: 1}) + " (tanh is taken: the file does not say whether the units have tanh or relu; there are no biases: they are taken as 0)"}},
+			[]string{"rnn: " + point(axis.Point{Cell: "rnn-tanh", Input: 3, Hidden: 4, Layers: 1}) + " (tanh is assumed: the file does not say whether the units have tanh or relu; there are no biases: they are taken as 0)"}},
 		{"layers that differ", join(lstm("a.", "_l0", 3, 5), lstm("a.", "_l1", 5, 5), lstm("a.", "_l2", 5, 2)),
 			[]string{"a_l0: " + point(axis.Point{Cell: "lstm", Input: 3, Hidden: 5, Layers: 2}), "a_l2: " + point(axis.Point{Cell: "lstm", Input: 5, Hidden: 2, Layers: 1})}},
 		{"both ways differ", join(lstm("a.", "_l0", 3, 5), lstm("a.", "_l0_reverse", 3, 4)),

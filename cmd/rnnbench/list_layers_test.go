@@ -50,7 +50,7 @@ func TestListLayers(t *testing.T) {
 4  b [2]                                rnn-tanh  5  4  1  forward            44
 5  shard [3]
 [1] There are no biases: they are taken as 0.
-[2] Tanh is taken: the file does not say whether the units have tanh or relu;
+[2] Tanh is assumed: the file does not say whether the units have tanh or relu;
     there are no biases: they are taken as 0.
 [3] Not measured: weight_hh_l0 is missing.
 `; o.out != want {
@@ -72,7 +72,7 @@ func TestListLayers(t *testing.T) {
 	if r := rows[4]; r["declined"] != "weight_hh_l0 is missing" || r["cell"] != nil || r["parameters"] != nil {
 		t.Errorf("a layer that cannot be measured is %v", r)
 	}
-	rnnbench(t, "list layers --model m.safetensors -o csv").want(t, exit.Done, []string{"\n3,a,,rnn-tanh,5,4,1,forward,0,44,,tanh is taken"}, nil)
+	rnnbench(t, "list layers --model m.safetensors -o csv").want(t, exit.Done, []string{"\n3,a,,rnn-tanh,5,4,1,forward,0,44,,tanh is assumed"}, nil)
 	rnnbench(t, "list layers").want(t, exit.Usage, nil, []string{"list layers needs the file of a model: name it with --model\nhint: rnnbench list layers --model FILE"})
 	rnnbench(t, "list cells --model m.safetensors").want(t, exit.Usage, nil, []string{"--model works only with list layers\nhint: rnnbench list layers --model m.safetensors"})
 	rnnbench(t, "list layers --model none.pt").want(t, exit.Usage, nil, []string{"none.pt: no such file or directory"})

@@ -56,7 +56,7 @@ func (p *binder) fuse(op stepCell, c *cell.Cell, pass fused.Pass, state schedule
 func (w *fusedCell) share(part, parts int, s *scratch) {
 	if w.rows == 1 { // split the row's units among the parts
 		if from, to := span(w.cols, line, part, parts); from < to {
-			w.run(0, from, to, s)
+			w.run(0, 1, from, to, s)
 		}
 		return
 	}
@@ -64,20 +64,31 @@ func (w *fusedCell) share(part, parts int, s *scratch) {
 	from, to := span(w.rows*perRow, 1, part, parts)
 	for from < to {
 		row, at := from/perRow, from%perRow
+		if rows := (to - from) / perRow; at == 0 && rows > 0 {
+			w.run(row, rows, 0, w.cols, s)
+			from += rows * perRow
+			continue
+		}
 		end := min(perRow, at+to-from)
-		w.run(row, at*block, min(w.cols, end*block), s)
+		w.run(row, 1, at*block, min(w.cols, end*block), s)
 		from += end - at
 	}
 }
 
-// run runs the cell on units from … to-1 of a row.
-func (w *fusedCell) run(row, from, to int, s *scratch) {
-	v := s.vectors[:len(w.vectors)]
-	for i := range w.vectors {
-		v[i] = w.vectors[i].row(row)[from:to]
+// run runs the cell on units from … to-1 of some rows.
+func (w *fusedCell) run(row, rows, from, to int, s *scratch) {
+	atOnce := rows
+	if w.kept.some() { // each row may read other vectors
+		atOnce = 1
 	}
-	w.kept.zeroes(v, row)
-	w.kernel.Run(v, to-from)
+	v := s.tracks[:len(w.vectors)]
+	for end := row + rows; row < end; row += atOnce {
+		for i := range w.vectors {
+			v[i] = w.vectors[i].vector(row, from)
+		}
+		w.kept.zeroes(v, row)
+		w.kernel.Run(v, s.addresses, to-from, atOnce)
+	}
 }
 
 // A shape holds all that the scratch memory of a product depends on.
@@ -95,7 +106,7 @@ func shapeOf(op schedule.Gemm) shape {
 func (pl *planner) newScratch(s *schedule.Schedule, f simd.Format, k knob.Params) scratch {
 	n := pl.needs(s, f, k)
 	return scratch{
-		gemm: gemm.NewScratch(n.gemm), vectors: make([][]float32, n.vectors), products: make([]float32, n.products),
+		gemm: gemm.NewScratch(n.gemm), addresses: make([]uintptr, n.vectors), products: make([]float32, n.products),
 		tracks: make([]fused.Vector, n.vectors), weights: make([][]float32, n.vectors),
 		others: make([]fused.Span, pl.workers), steps: fused.NewSteps(n.vectors, pl.workers, n.parts),
 		inputs: make([]float32, n.inputs), tiles: make([]fused.Tile, n.tiles), scan: newScanScratch(n.states, n.scanVectors),

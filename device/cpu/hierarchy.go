@@ -203,12 +203,12 @@ func (d *Device) arithmetic() (flops, pointwise float64, err error) {
 		}
 		flops = max(flops, 2*float64(rows*strips*simd.StripWidth*k*rounds)/sec)
 		if sec, err = d.together(func(int) {
-			vectors := make([][]float32, len(kernel.Vectors()))
+			vectors, at := make([]fused.Vector, len(kernel.Vectors())), make([]uintptr, len(kernel.Vectors()))
 			for i := range vectors {
-				vectors[i] = make([]float32, units)
+				vectors[i].Data = make([]float32, units)
 			}
 			for range rounds {
-				kernel.Run(vectors, units)
+				kernel.Run(vectors, at, units, 1)
 			}
 		}); err != nil {
 			return 0, 0, err

@@ -3,6 +3,7 @@ package cpu
 import (
 	"slices"
 
+	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -58,11 +59,11 @@ func (k *kept) isReset(row int) bool { return k.some() && k.all.data[row*k.all.s
 
 // zeroes replaces vectors of v, those of one sequence, that read as 0 if the sequence begins anew.
 // row is the row of the step and sequence.
-func (k *kept) zeroes(v [][]float32, row int) {
+func (k *kept) zeroes(v []fused.Vector, row int) {
 	for at := range k.by {
 		if o := &k.by[at]; o.data[row*o.stride] == 0 {
 			for _, i := range k.of[at] {
-				v[i] = k.zero[:len(v[i])]
+				v[i] = fused.Vector{Data: k.zero}
 			}
 		}
 	}

@@ -30,6 +30,15 @@ func (p *binder) matrix(v schedule.View) matrix {
 	return matrix{data: mem[from:to:to], stride: v.M.Cols, rows: v.Rows, cols: v.Cols}
 }
 
+// vector returns the rows of m from a row on, without their first columns. A matrix of one row stands
+// for any number of equal rows.
+func (m *matrix) vector(row, from int) fused.Vector {
+	if m.rows == 1 {
+		return fused.Vector{Data: m.data, From: from}
+	}
+	return fused.Vector{Data: m.data, From: row*m.stride + from, Row: m.stride}
+}
+
 // row returns a row of m. A matrix of one row stands for any number of equal rows.
 func (m *matrix) row(i int) []float32 {
 	if m.rows == 1 {

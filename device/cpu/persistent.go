@@ -150,18 +150,21 @@ func (b *band) meet(g group, bands int) {
 // cells runs units from … to-1 of some sequences at a step. products holds the recurrent products
 // of these units, gate by gate for each sequence.
 func (b *band) cells(step int, rows fused.Span, from, to int, products []float32, gates int, s *scratch) {
-	n := to - from
-	v := s.vectors[:len(b.vectors)]
-	for row := range rows.N {
+	n, atOnce := to-from, rows.N
+	if b.kept.some() { // each sequence may read other vectors
+		atOnce = 1
+	}
+	v := s.tracks[:len(b.vectors)]
+	for row := 0; row < rows.N; row += atOnce {
 		for i := range b.vectors {
 			if t := &b.vectors[i]; t.product > 0 {
-				v[i] = products[(row*gates+t.product-1)*n:][:n]
+				v[i] = fused.Vector{Data: products, From: (row*gates + t.product - 1) * n, Row: gates * n}
 			} else {
-				v[i] = t.at(step, rows.From+row)[from:to]
+				v[i] = fused.Vector{Data: t.data, From: step*t.step + (rows.From+row)*t.row + from, Row: t.row}
 			}
 		}
 		b.kept.zeroes(v, step*b.batch+rows.From+row)
-		b.kernel.Run(v, n)
+		b.kernel.Run(v, s.addresses, n, atOnce)
 	}
 }
 

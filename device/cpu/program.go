@@ -77,21 +77,21 @@ type work interface {
 
 // scratch is one worker's own memory.
 type scratch struct {
-	gemm     *gemm.Scratch
-	vectors  [][]float32    // of a fused cell
-	products []float32      // of a band of units
-	tracks   []fused.Vector // of a recurrence
-	weights  [][]float32
-	others   []fused.Span
-	steps    *fused.Steps
-	inputs   []float32 // of a recurrence, packed
-	tiles    []fused.Tile
-	scan     scanScratch
-	part     [1024]float32 // for sums of rows
-	step     simd.Coefficients
-	team     []scratch // of all workers of the team, in order
-	worker   int       // whose memory it is
-	_        [64]byte
+	gemm      *gemm.Scratch
+	products  []float32      // of a band of units
+	tracks    []fused.Vector // of a cell or a recurrence
+	addresses []uintptr      // of these
+	weights   [][]float32
+	others    []fused.Span
+	steps     *fused.Steps
+	inputs    []float32 // of a recurrence, packed
+	tiles     []fused.Tile
+	scan      scanScratch
+	part      [1024]float32 // for sums of rows
+	step      simd.Coefficients
+	team      []scratch // of all workers of the team, in order
+	worker    int       // whose memory it is
+	_         [64]byte
 }
 
 // counter makes a counter for the workers of an operation.

@@ -48,7 +48,7 @@ func BandNotes(x *model.Bands) []string {
 		where += ", which is shared"
 	}
 	return []string{
-		fmt.Sprintf("%s; each private cache holds %s of weights, enough for %s", where, quantity.Bytes(x.Room), quantity.Plural(x.Largest, "unit")),
+		fmt.Sprintf("%s; %s has room for %s of weights of each worker, enough for %s", where, x.RoomIn, quantity.Bytes(x.Room), quantity.Plural(x.Largest, "unit")),
 		fmt.Sprintf("predicted step of one layer in bands of units: %s, the sum of weights %s or products %s (the longer one), state exchange %s, barrier %s, input products %s, point-wise %s",
 			seconds(x.Step), seconds(x.Weights), seconds(x.Compute), seconds(x.Exchange), seconds(x.Sync), seconds(x.Stream), seconds(x.Pointwise)),
 	}

@@ -23,7 +23,7 @@ func TestPredict(t *testing.T) {
 		resident bool
 		want     []string
 	}{
-		{"rnn-tanh", 512, true, []string{"512 KiB for each worker stay in its L2", "each private cache holds 768 KiB of weights, enough for 626 units", "predicted step of one layer in bands of units: 7.91 µs"}},
+		{"rnn-tanh", 512, true, []string{"512 KiB for each worker stay in its L2", "L2 has room for 768 KiB of weights of each worker, enough for 626 units", "predicted step of one layer in bands of units: 7.91 µs"}},
 		{"lstm", 512, false, []string{"4.00 MiB stay in L3, which is shared"}},
 		{"gilr", 512, false, nil},
 	} {

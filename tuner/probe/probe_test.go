@@ -11,17 +11,19 @@ import (
 	"rnnbench/device"
 	"rnnbench/model"
 	"rnnbench/record"
+	"rnnbench/rnn/cell"
 )
 
-// prober is a device of two workers whose memories are known.
+// prober is a device whose memories are known.
 type prober struct {
 	device.Device
+	workers  int
 	memories []device.Memory
 	err      error
 }
 
 func (p *prober) Info() device.Info {
-	return device.Info{Name: "cpu", Model: "NVIDIA H200 of a test", Workers: 2, Libraries: map[string]string{"simd": "avx2"}}
+	return device.Info{Name: "cpu", Model: "NVIDIA H200 of a test", Workers: p.workers, Libraries: map[string]string{"simd": "avx2"}}
 }
 
 func (p *prober) Hierarchy() (device.Hierarchy, error) {
@@ -31,7 +33,7 @@ func (p *prober) Hierarchy() (device.Hierarchy, error) {
 // TestMachine converts a hierarchy to the model's terms: the first shared level holds the workers, and
 // only the last level has all its bytes for weights.
 func TestMachine(t *testing.T) {
-	p := &prober{memories: []device.Memory{
+	p := &prober{workers: 2, memories: []device.Memory{
 		{Name: "L2", Bytes: 1 << 20, PerCore: 2e10}, {Name: "L3", Bytes: 8 << 20, PerCore: 1e10, Shared: true}, {Name: "DRAM", Bytes: 8 << 30, PerCore: 5e9, Shared: true},
 	}}
 	m, err := Machine(p)
@@ -49,6 +51,14 @@ func TestMachine(t *testing.T) {
 	if l := m.Levels[1]; l.P != 2 || l.B != 2e10 || l.X != 2e9 {
 		t.Errorf("%+v", l)
 	}
+	p.workers = 1 // L3 is then its own, but keeps its name
+	if m, err = Machine(p); err != nil {
+		t.Fatal(err)
+	}
+	if room, in, _, err := m.Room(cell.RNNTanh, 4); err != nil || room != 4<<20 || in != "L3" {
+		t.Errorf("one worker has room for %g bytes in %s, %v", room, in, err)
+	}
+	p.workers = 2
 	p.memories = nil // it cannot measure, but the program knows its model
 	if m, err = Machine(p); err != nil || m == nil || !strings.EqualFold(m.Name, "h200") {
 		t.Errorf("%+v, %v", m, err)

@@ -89,6 +89,50 @@ func sideBySide(refs []cell.Ref, ref cell.Ref) int {
 	return n
 }
 
+// inRows are the registers of a routine that runs over rows of units: what it is given, and where it is.
+type inRows struct {
+	compiler
+	v, at    reg.GPVirtual // vectors, and where the current row of each begins
+	i, n     reg.GPVirtual // unit, and how many are left
+	left     reg.GPVirtual // rows that are left
+	to, more reg.GPVirtual
+	vectors  int
+}
+
+func (a compiler) rowsOf(vectors int) inRows {
+	v := a.Load(a.Param("v").Base(), a.GP64()).(reg.GPVirtual)
+	at := a.Load(a.Param("at").Base(), a.GP64()).(reg.GPVirtual)
+	return inRows{a, v, at, a.GP64(), a.GP64(), a.GP64(), a.GP64(), a.GP64(), vectors}
+}
+
+// begin sets each address to the first row.
+func (a inRows) begin() {
+	data, size := a.vectorField("Data")
+	a.add("From", func(k int) operand.Mem { return operand.Mem{Base: a.v, Disp: size*k + data} })
+}
+
+// move adds a field of each vector to its address.
+func (a inRows) move(name string) {
+	a.add(name, func(k int) operand.Mem { return operand.Mem{Base: a.at, Disp: 8 * k} })
+}
+
+func (a inRows) add(name string, address func(k int) operand.Mem) {
+	offset, size := a.vectorField(name)
+	for k := range a.vectors {
+		a.MOVQ(address(k), a.to)
+		a.MOVQ(operand.Mem{Base: a.v, Disp: size*k + offset}, a.more)
+		a.LEAQ(operand.Mem{Base: a.to, Index: a.more, Scale: 4}, a.to)
+		a.MOVQ(a.to, operand.Mem{Base: a.at, Disp: 8 * k})
+	}
+}
+
+// unit is where the current unit of a vector is.
+func (a inRows) unit(k int) operand.Mem {
+	base := a.GP64()
+	a.MOVQ(operand.Mem{Base: a.at, Disp: 8 * k}, base)
+	return operand.Mem{Base: base, Index: a.i, Scale: 4}
+}
+
 // loop compiles one routine: for each row of each step, a loop over vectors of units.
 func (a compiler) loop(r routine) {
 	refs, place := catalog.Vectors(r.program), places(r.program)
@@ -97,35 +141,15 @@ func (a compiler) loop(r routine) {
 	if a.wide() { // mask registers are few, and each would be live throughout
 		a.shared = a.K()
 	}
-	v := a.Load(a.Param("v").Base(), a.GP64()).(reg.GPVirtual)
-	at := a.Load(a.Param("at").Base(), a.GP64()).(reg.GPVirtual)
+	rows := a.rowsOf(len(refs))
+	v, at, i, n, left := rows.v, rows.at, rows.i, rows.n, rows.left
 	steps := a.Load(a.Param("steps"), a.GP64()).(reg.GPVirtual)
 	stream := a.Load(a.Param("stream"), a.GP64()).(reg.GPVirtual)
-	base, more, i := a.GP64(), a.GP64(), a.GP64()
-	n, rows := a.GP64(), a.GP64()
-
-	// move adds a field of each vector to its address.
-	move := func(name string, address func(k int)) {
-		offset, size := a.vectorField(name)
-		for k := range refs {
-			address(k)
-			a.MOVQ(operand.Mem{Base: v, Disp: size*k + offset}, more)
-			a.LEAQ(operand.Mem{Base: base, Index: more, Scale: 4}, base)
-			a.MOVQ(base, operand.Mem{Base: at, Disp: 8 * k})
-		}
-	}
-	current := func(k int) { a.MOVQ(operand.Mem{Base: at, Disp: 8 * k}, base) }
-	data, size := a.vectorField("Data")
-	move("From", func(k int) { a.MOVQ(operand.Mem{Base: v, Disp: size*k + data}, base) })
+	rows.begin()
 	a.hold(programConsts(r.program)...)
-
-	vector := func(ref cell.Ref) operand.Mem {
-		base := a.GP64()
-		a.MOVQ(operand.Mem{Base: at, Disp: 8 * place[ref]}, base)
-		return operand.Mem{Base: base, Index: i, Scale: 4}
-	}
+	vector := func(ref cell.Ref) operand.Mem { return rows.unit(place[ref]) }
 	a.Label("step")
-	a.Load(a.Param("rows"), rows)
+	a.Load(a.Param("rows"), left)
 	a.Label("row")
 	a.ifPacked("packed")
 	a.Load(a.Param("n"), n)
@@ -143,16 +167,16 @@ func (a compiler) loop(r routine) {
 	a.JZ(operand.LabelRef("next"))
 	a.tail(r.program, n, nil, vector)
 	a.Label("next")
-	a.DECQ(rows)
+	a.DECQ(left)
 	a.JZ(operand.LabelRef("nextstep"))
-	move("Row", current)
+	rows.move("Row")
 	a.JMP(operand.LabelRef("row"))
 	a.Label("nextstep")
 	a.DECQ(steps)
 	a.JZ(operand.LabelRef("done"))
-	move("Step", current)
+	rows.move("Step")
 	a.JMP(operand.LabelRef("step"))
-	a.packed(r.program, v, at, rows)
+	a.packed(r.program, v, at, left)
 	a.Label("done")
 	a.SFENCE() // orders stores that bypass the caches before the stores that announce them
 	a.end()

@@ -92,35 +92,38 @@ func programs(a *asm) {
 	}
 }
 
-// program compiles one routine: a loop over vectors of units that keeps all intermediate values in
-// registers.
+// program compiles one routine: for each row, a loop over vectors of units that keeps all
+// intermediate values in registers.
 func (a compiler) program(r routine) {
 	place := places(r.program)
-	a.begin(r.name, "(v [][]float32, n int)", r.describe("over n units. Of v it takes")...)
-	table := a.Load(a.Param("v").Base(), a.GP64()).(reg.GPVirtual)
-	n := a.Load(a.Param("n"), a.GP64()).(reg.GPVirtual)
+	a.begin(r.name, "(v []Vector, at []uintptr, n, rows int)", r.describe("over n units of each row. Of v it takes")...)
+	rows := a.rowsOf(len(place))
+	rows.begin()
 	a.hold(programConsts(r.program)...)
-	i := a.GP64()
-	a.XORQ(i, i)
-	at := func(ref cell.Ref) operand.Mem {
-		base := a.GP64()
-		a.MOVQ(operand.Mem{Base: table, Disp: 24 * place[ref]}, base)
-		return operand.Mem{Base: base, Index: i, Scale: 4}
-	}
+	at := func(ref cell.Ref) operand.Mem { return rows.unit(place[ref]) }
 
-	a.SUBQ(operand.Imm(uint64(a.width)), n)
+	a.Load(a.Param("rows"), rows.left)
+	a.Label("row")
+	a.Load(a.Param("n"), rows.n)
+	a.XORQ(rows.i, rows.i)
+	a.SUBQ(operand.Imm(uint64(a.width)), rows.n)
 	a.JLT(operand.LabelRef("tail"))
 	a.Label("loop")
 	a.straight(r.program, nil, func(ref cell.Ref) reg.VecVirtual { return a.load(at(ref)) },
 		func(v reg.VecVirtual, ref cell.Ref) { a.VMOVUPS(v, at(ref)) })
-	a.ADDQ(operand.Imm(uint64(a.width)), i)
-	a.SUBQ(operand.Imm(uint64(a.width)), n)
+	a.ADDQ(operand.Imm(uint64(a.width)), rows.i)
+	a.SUBQ(operand.Imm(uint64(a.width)), rows.n)
 	a.JGE(operand.LabelRef("loop"))
 
 	a.Label("tail")
-	a.ADDQ(operand.Imm(uint64(a.width)), n)
+	a.ADDQ(operand.Imm(uint64(a.width)), rows.n)
+	a.JZ(operand.LabelRef("next"))
+	a.tail(r.program, rows.n, nil, at)
+	a.Label("next")
+	a.DECQ(rows.left)
 	a.JZ(operand.LabelRef("done"))
-	a.tail(r.program, n, nil, at)
+	rows.move("Row")
+	a.JMP(operand.LabelRef("row"))
 	a.Label("done")
 	a.end()
 }

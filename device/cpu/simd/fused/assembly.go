@@ -28,7 +28,7 @@ func (t table[F]) find(l simd.Level, p cell.Program) (run F) {
 
 // The functions that assembly implements.
 type (
-	kernelFunc     func(v [][]float32, n int)
+	kernelFunc     func(v []Vector, at []uintptr, n, rows int)
 	loopFunc       func(v []Vector, at []uintptr, n, rows, steps, stream int, packs []Pack)
 	recurrenceFunc func(s *Steps)
 )

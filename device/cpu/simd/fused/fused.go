@@ -66,21 +66,35 @@ func (k *Kernel) Assembled() bool { return k.run != nil }
 // those that it only writes.
 func (k *Kernel) Vectors() []cell.Ref { return k.vectors }
 
-// Run runs the program for units 0 … n-1. v[i] is the vector of Vectors()[i], with at least n
-// units. Two vectors may be the same if the program reads neither after it has written one. They
-// must not overlap in part.
-func (k *Kernel) Run(v [][]float32, n int) {
+// Run runs the program for units 0 … n-1 of each row. v[i] is the vector of Vectors()[i]. Two vectors
+// may be the same if the program reads neither after it has written one. They must not overlap in
+// part. at is memory for one word per vector.
+func (k *Kernel) Run(v []Vector, at []uintptr, n, rows int) {
 	v = v[:len(k.vectors)]
-	for _, s := range v {
-		_ = s[:n]
+	for i := range v {
+		v[i].check(n, rows, 1)
 	}
 	switch {
+	case n == 0 || rows == 0 || len(v) == 0: // an empty program has no vectors
 	case k.run != nil:
-		k.run(v, n)
-	case n == 0 || len(v) == 0:
+		k.run(v, at[:len(v)], n, rows)
 	case k.code != nil:
-		k.machine.run(k.code, &v[0], int(unsafe.Sizeof(v[0])), n, 1, 1)
+		k.machine.run(k.code, &v[0].Data, int(unsafe.Sizeof(v[0])), n, rows, 1)
 	default:
-		k.interpret(v, n)
+		k.interpretRows(v, n, rows, 1)
+	}
+}
+
+// interpretRows interprets the program in Go for each row of each step.
+func (k *Kernel) interpretRows(v []Vector, n, rows, steps int) {
+	row := make([][]float32, len(v))
+	for s := range steps {
+		for r := range rows {
+			for i := range v {
+				w := &v[i]
+				row[i] = w.Data[w.From+s*(w.Step+(rows-1)*w.Row)+r*w.Row:][:n]
+			}
+			k.interpret(row, n)
+		}
 	}
 }

@@ -67,6 +67,15 @@ func number(op cell.Op) float32 {
 	return 0
 }
 
+// runOne runs k over one row of n units.
+func runOne(k *Kernel, v [][]float32, n int) {
+	rows := make([]Vector, len(v))
+	for i := range v {
+		rows[i].Data = v[i]
+	}
+	k.Run(rows, make([]uintptr, len(v)), n, 1)
+}
+
 const guard = float32(-4321)
 
 // compare compares p at level l with an evaluation in double precision. With shared, DPrev and
@@ -108,7 +117,7 @@ func compare(t *testing.T, l simd.Level, p named, n int, rng *rand.Rand, scale f
 	for i := range v {
 		old[i] = append([]float32(nil), v[i]...)
 	}
-	k.Run(v, n)
+	runOne(k, v, n)
 
 	_, writes := p.p.Vectors()
 	for u := range n {
@@ -168,7 +177,7 @@ func TestKernelRefusesShortVectors(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	k.Run(v, 8)
+	runOne(k, v, 8)
 }
 
 func FuzzRun(f *testing.F) {
@@ -199,7 +208,7 @@ func BenchmarkRun(b *testing.B) {
 					}
 				}
 				for b.Loop() {
-					k.Run(v, n)
+					runOne(k, v, n)
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/unit")
 			})

@@ -31,8 +31,8 @@ func TestInterpreterEqualsAssembly(t *testing.T) {
 					}
 					b[i] = append([]float32(nil), a[i]...)
 				}
-				assembly.Run(a, n)
-				k.Run(b, n)
+				runOne(assembly, a, n)
+				runOne(k, b, n)
 				for i, r := range k.Vectors() {
 					for u := range n {
 						if math.Float32bits(a[i][u]) != math.Float32bits(b[i][u]) {
@@ -88,11 +88,52 @@ func TestInterpretedLoopEqualsAssembly(t *testing.T) {
 	}
 }
 
+// TestRowsOfKernelEqualRowsAlone: rows with gaps, among them vectors that all rows share, give the bits
+// of each row by itself, and nothing between rows is written.
+func TestRowsOfKernelEqualRowsAlone(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	for l := simd.Generic; l <= simd.Detect().Base(); l++ {
+		for _, p := range everyStep() {
+			k := New(l, p.cell, p.pass)
+			for _, n := range []int{1, 7, 16, 23, 33} {
+				rows, gap := 1+rng.IntN(4), rng.IntN(5)
+				a, b := make([]Vector, len(k.Vectors())), make([]Vector, len(k.Vectors()))
+				for i, r := range k.Vectors() {
+					a[i] = Vector{From: rng.IntN(3), Row: n + gap}
+					if r.Kind.Broadcast() {
+						a[i].Row = 0
+					}
+					for range (n+gap)*rows + 3 {
+						a[i].Data = append(a[i].Data, p.draw(r, rng.NormFloat64()))
+					}
+					b[i] = a[i]
+					b[i].Data = slices.Clone(a[i].Data)
+				}
+				at := make([]uintptr, len(a))
+				k.Run(a, at, n, rows)
+				for range rows {
+					k.Run(b, at, n, 1)
+					for i := range b {
+						b[i].From += b[i].Row
+					}
+				}
+				for i, r := range k.Vectors() {
+					for j := range a[i].Data {
+						if x, y := a[i].Data[j], b[i].Data[j]; math.Float32bits(x) != math.Float32bits(y) {
+							t.Fatalf("%v %v n %d rows %d: %v[%d] = %v, want %v", l, p, n, rows, r, j, x, y)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestEmptyProgram: a cell without a program to compose steps has a loop that does nothing.
 func TestEmptyProgram(t *testing.T) {
 	for l := simd.Generic; l <= simd.Detect().Base(); l++ {
 		(&Loop{rows: interpreter(l, nil)}).Run(nil, nil, 8, 2, 2, false)
-		interpreter(l, nil).Run(nil, 8)
+		interpreter(l, nil).Run(nil, nil, 8, 2)
 	}
 }
 
@@ -140,8 +181,8 @@ func runs(t *testing.T, l simd.Level, p cell.Program, n int, rng *rand.Rand) {
 		want[r] = slices.Clone(got[r])
 		first, second = append(first, got[r][:cut]), append(second, got[r][cut:])
 	}
-	k.Run(first, cut)
-	k.Run(second, n-cut)
+	runOne(k, first, cut)
+	runOne(k, second, n-cut)
 	for u := range n {
 		values := map[cell.Ref]float32{}
 		value := func(r cell.Ref) float32 {
@@ -225,7 +266,7 @@ func BenchmarkInterpreter(b *testing.B) {
 						v[i] = append(v[i], p.draw(r, rng.NormFloat64()))
 					}
 				}
-				inTurns(b, func() { assembly.Run(v, n) }, func() { k.Run(v, n) })
+				inTurns(b, func() { runOne(assembly, v, n) }, func() { runOne(k, v, n) })
 			})
 		}
 	}

@@ -89,16 +89,7 @@ func (k *Loop) Run(v []Vector, at []uintptr, n, rows, steps int, stream bool) {
 		k.rows.machine.run(c, &v[0].Data, int(unsafe.Sizeof(v[0])), n, rows, steps)
 		return
 	}
-	row := make([][]float32, len(v))
-	for s := range steps {
-		for r := range rows {
-			for i := range v {
-				w := &v[i]
-				row[i] = w.Data[w.From+s*(w.Step+(rows-1)*w.Row)+r*w.Row:][:n]
-			}
-			k.rows.Run(row, n)
-		}
-	}
+	k.rows.interpretRows(v, n, rows, steps)
 }
 
 // check panics if a row is outside the data.

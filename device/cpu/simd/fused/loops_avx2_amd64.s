@@ -9,48 +9,48 @@
 TEXT ·linearInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x08, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ       56(AX), R9
-	IMULQ      SI, R9
+	IMULQ      DX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -59,141 +59,141 @@ loop:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       216(AX), R9
-	IMULQ      SI, R9
+	IMULQ      DX, R9
 	ADDQ       208(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       16(CX), R9
 	PREFETCHT0 (R9)
 	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Y0
+	VMOVUPS    (R9)(DX*4), Y0
 	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	VMOVUPS    (R9)(DX*4), Y1
 	VADDPS     Y1, Y0, Y0
 	MOVQ       16(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	VMOVUPS    (R9)(DX*4), Y1
 	VMULPS     Y1, Y0, Y0
 	MOVQ       24(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	VMOVUPS    (R9)(DX*4), Y1
 	MOVQ       32(CX), R9
-	VMOVUPS    (R9)(SI*4), Y2
+	VMOVUPS    (R9)(DX*4), Y2
 	VADDPS     Y2, Y1, Y1
 	VADDPS     Y1, Y0, Y0
 	MOVQ       40(CX), R9
-	TESTQ      BX, BX
+	TESTQ      R8, R8
 	JNZ        around0
-	VMOVUPS    Y0, (R9)(SI*4)
+	VMOVUPS    Y0, (R9)(DX*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored0:
 	MOVQ    16(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
-	ADDQ    $0x08, SI
-	SUBQ    $0x08, DI
+	VMOVUPS Y0, (R9)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
 	JGE     loop
 
 tail:
-	ADDQ       $0x08, DI
+	ADDQ       $0x08, BX
 	JZ         next
 	LEAQ       mask<>+0(SB), R9
 	MOVQ       $0x00000010, R10
-	SUBQ       DI, R10
+	SUBQ       BX, R10
 	VMOVUPS    (R9)(R10*4), Y0
-	MOVQ       (CX), DI
-	VMASKMOVPS (DI)(SI*4), Y0, Y0
+	MOVQ       (CX), BX
+	VMASKMOVPS (BX)(DX*4), Y0, Y0
 	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       8(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y1, Y1
+	MOVQ       8(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
 	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       16(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y1, Y1
+	MOVQ       16(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
 	VMULPS     Y1, Y0, Y0
 	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       24(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y1, Y1
+	MOVQ       24(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
 	VMOVUPS    (R9)(R10*4), Y2
-	MOVQ       32(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y2, Y2
+	MOVQ       32(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y2, Y2
 	VADDPS     Y2, Y1, Y1
 	VADDPS     Y1, Y0, Y0
 	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       40(CX), DI
-	VMASKMOVPS Y0, Y1, (DI)(SI*4)
+	MOVQ       40(CX), BX
+	VMASKMOVPS Y0, Y1, (BX)(DX*4)
 	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       16(CX), DI
-	VMASKMOVPS Y0, Y1, (DI)(SI*4)
+	MOVQ       16(CX), BX
+	VMASKMOVPS Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -202,68 +202,68 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       216(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       208(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       16(CX), R9
 	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R10
 	JNZ        piece0
 
 piece0done:
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	MOVQ       16(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VMULPS     Y1, Y0, Y0
-	MOVQ       24(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       312(AX), R11
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	DECQ       R10
 	JZ         piece1done
 
 piece1:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece1
 
 piece1done:
-	MOVQ       32(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VADDPS     Y2, Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       40(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	MOVQ       16(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	MOVQ       16(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
 	JMP        next
 
 done:
@@ -310,48 +310,48 @@ GLOBL mask<>(SB), RODATA|NOPTR, $128
 TEXT ·linearComposeLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 400(AX), BX
-	MOVQ 424(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x08, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ       56(AX), R8
-	IMULQ      BX, R8
+	IMULQ      DX, R8
 	ADDQ       48(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       (CX), R8
@@ -360,140 +360,140 @@ loop:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
-	IMULQ      BX, R8
+	IMULQ      DX, R8
 	ADDQ       208(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       16(CX), R8
 	PREFETCHT0 (R8)
 	MOVQ       (CX), R8
-	VMOVUPS    (R8)(BX*4), Y0
+	VMOVUPS    (R8)(DX*4), Y0
 	MOVQ       8(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	VMOVUPS    (R8)(DX*4), Y1
 	VADDPS     Y1, Y0, Y0
 	MOVQ       16(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	VMOVUPS    (R8)(DX*4), Y1
 	VMULPS     Y1, Y0, Y1
 	MOVQ       24(CX), R8
-	VMOVUPS    (R8)(BX*4), Y2
+	VMOVUPS    (R8)(DX*4), Y2
 	VMULPS     Y0, Y2, Y0
 	MOVQ       32(CX), R8
-	VMOVUPS    (R8)(BX*4), Y2
+	VMOVUPS    (R8)(DX*4), Y2
 	MOVQ       40(CX), R8
-	VMOVUPS    (R8)(BX*4), Y3
+	VMOVUPS    (R8)(DX*4), Y3
 	VADDPS     Y3, Y2, Y2
 	VADDPS     Y2, Y1, Y1
 	MOVQ       16(CX), R8
-	VMOVUPS    Y1, (R8)(BX*4)
+	VMOVUPS    Y1, (R8)(DX*4)
 	MOVQ       24(CX), R8
-	VMOVUPS    Y0, (R8)(BX*4)
-	ADDQ       $0x08, BX
-	SUBQ       $0x08, SI
+	VMOVUPS    Y0, (R8)(DX*4)
+	ADDQ       $0x08, DX
+	SUBQ       $0x08, BX
 	JGE        loop
 
 tail:
-	ADDQ       $0x08, SI
+	ADDQ       $0x08, BX
 	JZ         next
 	LEAQ       mask<>+0(SB), R8
 	MOVQ       $0x00000010, R9
-	SUBQ       SI, R9
+	SUBQ       BX, R9
 	VMOVUPS    (R8)(R9*4), Y0
-	MOVQ       (CX), SI
-	VMASKMOVPS (SI)(BX*4), Y0, Y0
+	MOVQ       (CX), BX
+	VMASKMOVPS (BX)(DX*4), Y0, Y0
 	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       8(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	MOVQ       8(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
 	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       16(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	MOVQ       16(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
 	VMULPS     Y1, Y0, Y1
 	VMOVUPS    (R8)(R9*4), Y2
-	MOVQ       24(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y2, Y2
+	MOVQ       24(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y2, Y2
 	VMULPS     Y0, Y2, Y0
 	VMOVUPS    (R8)(R9*4), Y2
-	MOVQ       32(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y2, Y2
+	MOVQ       32(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y2, Y2
 	VMOVUPS    (R8)(R9*4), Y3
-	MOVQ       40(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y3, Y3
+	MOVQ       40(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y3, Y3
 	VADDPS     Y3, Y2, Y2
 	VADDPS     Y2, Y1, Y1
 	VMOVUPS    (R8)(R9*4), Y2
-	MOVQ       16(CX), SI
-	VMASKMOVPS Y1, Y2, (SI)(BX*4)
+	MOVQ       16(CX), BX
+	VMASKMOVPS Y1, Y2, (BX)(DX*4)
 	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       24(CX), SI
-	VMASKMOVPS Y0, Y1, (SI)(BX*4)
+	MOVQ       24(CX), BX
+	VMASKMOVPS Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       56(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       48(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       (CX), R8
@@ -502,72 +502,72 @@ group:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       208(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       16(CX), R8
 	PREFETCHT0 (R8)
-	MOVQ       (CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       72(AX), R10
 	VMOVUPS    (R8), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R9
 	JNZ        piece0
 
 piece0done:
-	MOVQ       8(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	MOVQ       16(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VMULPS     Y1, Y0, Y1
-	MOVQ       24(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VMULPS     Y0, Y2, Y0
-	MOVQ       32(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       32(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       392(AX), R10
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	DECQ       R9
 	JZ         piece1done
 
 piece1:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y2, Y2
 	DECQ       R9
 	JNZ        piece1
 
 piece1done:
-	MOVQ       40(CX), SI
-	VMOVUPS    76(BX), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VADDPS     Y3, Y2, Y2
 	VADDPS     Y2, Y1, Y1
-	MOVQ       16(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS Y1, Y2, (SI)
-	MOVQ       24(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS Y0, Y1, (SI)
+	MOVQ       16(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
 	JMP        next
 
 done:
@@ -580,48 +580,48 @@ done:
 TEXT ·gilrInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x08, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -630,15 +630,15 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         376(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         368(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         32(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
+	VMOVUPS      (R9)(DX*4), Y0
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -669,9 +669,9 @@ loop:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -698,40 +698,40 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
 	MOVQ         40(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored0:
 	MOVQ    32(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
-	ADDQ    $0x08, SI
-	SUBQ    $0x08, DI
+	VMOVUPS Y0, (R9)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
 	JGE     loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
+	SUBQ         BX, R10
 	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -762,11 +762,11 @@ tail:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -793,88 +793,88 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         40(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         32(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         32(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -883,33 +883,33 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       376(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       368(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       32(CX), R9
 	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R10
 	JNZ        piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -939,28 +939,28 @@ piece0done:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         16(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         232(AX), R11
 	VMOVUPS      (R9), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R10
 	JZ           piece1done
 
 piece1:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece1
 
 piece1done:
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -986,20 +986,20 @@ piece1done:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         32(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         40(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         32(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
 	JMP          next
 
 done:
@@ -1262,48 +1262,48 @@ GLOBL c7fffffff<>(SB), RODATA|NOPTR, $32
 TEXT ·gilrComposeLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 400(AX), BX
-	MOVQ 424(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x08, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         48(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         (CX), R8
@@ -1312,15 +1312,15 @@ loop:
 	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         368(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         32(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -1351,9 +1351,9 @@ loop:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -1380,35 +1380,35 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VMULPS       Y0, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y0, Y4, Y4
 	VMULPS       Y1, Y4, Y0
 	VADDPS       Y0, Y2, Y0
 	MOVQ         32(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
+	VMOVUPS      Y0, (R8)(DX*4)
 	MOVQ         40(CX), R8
-	VMOVUPS      Y3, (R8)(BX*4)
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, SI
+	VMOVUPS      Y3, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, SI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R8
 	MOVQ         $0x00000010, R9
-	SUBQ         SI, R9
+	SUBQ         BX, R9
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         (CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         8(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -1439,11 +1439,11 @@ tail:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -1470,92 +1470,92 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y0, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y0, Y4, Y4
 	VMULPS       Y1, Y4, Y0
 	VADDPS       Y0, Y2, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         32(CX), SI
-	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
+	MOVQ         32(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         40(CX), SI
-	VMASKMOVPS   Y3, Y0, (SI)(BX*4)
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y3, Y0, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       56(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       48(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       (CX), R8
@@ -1564,33 +1564,33 @@ group:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       368(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       32(CX), R8
 	PREFETCHT0 (R8)
-	MOVQ       (CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       72(AX), R10
 	VMOVUPS    (R8), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R9
 	JNZ        piece0
 
 piece0done:
-	MOVQ         8(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   (SI), Y1, Y1
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -1620,28 +1620,28 @@ piece0done:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	LEAQ         108(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         16(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         232(AX), R10
 	VMOVUPS      (R8), Y1
-	VMASKMOVPS   (SI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R9
 	JZ           piece1done
 
 piece1:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R9
 	JNZ        piece1
 
 piece1done:
-	MOVQ         24(CX), SI
-	VMOVUPS      76(BX), Y2
-	VMASKMOVPS   (SI), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -1667,24 +1667,24 @@ piece1done:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         32(CX), SI
-	VMOVUPS      76(BX), Y2
-	VMASKMOVPS   (SI), Y2, Y2
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y2, Y0, Y2
-	MOVQ         40(CX), SI
-	VMOVUPS      76(BX), Y3
-	VMASKMOVPS   (SI), Y3, Y3
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y0, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y0, Y4, Y4
 	VMULPS       Y1, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         32(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   Y0, Y1, (SI)
-	MOVQ         40(CX), SI
-	VMOVUPS      76(BX), Y0
-	VMASKMOVPS   Y3, Y0, (SI)
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y0
+	VMASKMOVPS   Y3, Y0, (BX)
 	JMP          next
 
 done:
@@ -1697,68 +1697,68 @@ done:
 TEXT ·sruInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 720(AX), SI
-	MOVQ 744(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 800(AX), SI
-	MOVQ 824(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x08, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -1771,20 +1771,20 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         696(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         688(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         64(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
+	VMOVUPS      (R9)(DX*4), Y0
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -1815,9 +1815,9 @@ loop:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -1848,29 +1848,29 @@ loop:
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Y4
+	VMOVUPS      (R9)(DX*4), Y4
 	VADDPS       Y4, Y3, Y3
 	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Y4
+	VMOVUPS      (R9)(DX*4), Y4
 	VMULPS       Y4, Y1, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y1, Y5, Y5
 	VMULPS       Y0, Y5, Y0
 	VADDPS       Y0, Y4, Y0
 	MOVQ         72(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored0:
 	MOVQ         64(CX), R9
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y1, Y4, Y4
@@ -1901,38 +1901,38 @@ stored0:
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	MOVQ         80(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around1
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored1:
-	ADDQ $0x08, SI
-	SUBQ $0x08, DI
+	ADDQ $0x08, DX
+	SUBQ $0x08, BX
 	JGE  loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
+	SUBQ         BX, R10
 	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -1963,11 +1963,11 @@ tail:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -1998,26 +1998,26 @@ tail:
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMOVUPS      (R9)(R10*4), Y4
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y4, Y4
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VADDPS       Y4, Y3, Y3
 	VMOVUPS      (R9)(R10*4), Y4
-	MOVQ         64(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y4, Y4
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y1, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y1, Y5, Y5
 	VMULPS       Y0, Y5, Y0
 	VADDPS       Y0, Y4, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         72(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         64(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y1, Y4, Y4
@@ -2048,117 +2048,117 @@ tail:
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         80(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -2171,56 +2171,56 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       696(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       688(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       64(CX), R9
 	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R10
 	JNZ        piece0
 
 piece0done:
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       232(AX), R11
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	DECQ       R10
 	JZ         piece1done
 
 piece1:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece1
 
 piece1done:
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -2250,28 +2250,28 @@ piece1done:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         32(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         392(AX), R11
 	VMOVUPS      (R9), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	DECQ         R10
 	JZ           piece2done
 
 piece2:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y2, Y2
 	DECQ       R10
 	JNZ        piece2
 
 piece2done:
-	MOVQ         40(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -2301,43 +2301,43 @@ piece2done:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	MOVQ         48(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         48(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         552(AX), R11
 	VMOVUPS      (R9), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	DECQ         R10
 	JZ           piece3done
 
 piece3:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y4
-	VMASKMOVPS (DI), Y4, Y4
+	VMASKMOVPS (BX), Y4, Y4
 	VORPS      Y4, Y3, Y3
 	DECQ       R10
 	JNZ        piece3
 
 piece3done:
-	MOVQ         56(CX), DI
-	VMOVUPS      76(SI), Y4
-	VMASKMOVPS   (DI), Y4, Y4
+	MOVQ         56(CX), BX
+	VMOVUPS      76(DX), Y4
+	VMASKMOVPS   (BX), Y4, Y4
 	VADDPS       Y4, Y3, Y3
-	MOVQ         64(CX), DI
-	VMOVUPS      76(SI), Y4
-	VMASKMOVPS   (DI), Y4, Y4
+	MOVQ         64(CX), BX
+	VMOVUPS      76(DX), Y4
+	VMASKMOVPS   (BX), Y4, Y4
 	VMULPS       Y4, Y1, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y1, Y5, Y5
 	VMULPS       Y0, Y5, Y0
 	VADDPS       Y0, Y4, Y0
-	MOVQ         72(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         64(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         72(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         64(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y1, Y4, Y4
@@ -2367,9 +2367,9 @@ piece3done:
 	VSUBPS       Y2, Y1, Y1
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         80(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         80(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
 	JMP          next
 
 done:
@@ -2382,48 +2382,48 @@ done:
 TEXT ·sruComposeLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 400(AX), BX
-	MOVQ 424(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x08, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         48(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         (CX), R8
@@ -2432,20 +2432,20 @@ loop:
 	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         368(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         32(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -2476,42 +2476,42 @@ loop:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VMULPS       Y2, Y1, Y2
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y2, Y0
 	MOVQ         32(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
+	VMOVUPS      Y0, (R8)(DX*4)
 	MOVQ         40(CX), R8
-	VMOVUPS      Y3, (R8)(BX*4)
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, SI
+	VMOVUPS      Y3, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, SI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R8
 	MOVQ         $0x00000010, R9
-	SUBQ         SI, R9
+	SUBQ         BX, R9
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         (CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         8(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -2542,92 +2542,92 @@ tail:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y2
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y2, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         32(CX), SI
-	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
+	MOVQ         32(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         40(CX), SI
-	VMASKMOVPS   Y3, Y0, (SI)(BX*4)
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y3, Y0, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       56(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       48(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       (CX), R8
@@ -2636,56 +2636,56 @@ group:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       368(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       32(CX), R8
 	PREFETCHT0 (R8)
-	MOVQ       (CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       72(AX), R10
 	VMOVUPS    (R8), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R9
 	JNZ        piece0
 
 piece0done:
-	MOVQ       8(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       232(AX), R10
 	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	DECQ       R9
 	JZ         piece1done
 
 piece1:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R9
 	JNZ        piece1
 
 piece1done:
-	MOVQ         24(CX), SI
-	VMOVUPS      76(BX), Y2
-	VMASKMOVPS   (SI), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -2715,24 +2715,24 @@ piece1done:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), SI
-	VMOVUPS      76(BX), Y2
-	VMASKMOVPS   (SI), Y2, Y2
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y2, Y1, Y2
-	MOVQ         40(CX), SI
-	VMOVUPS      76(BX), Y3
-	VMASKMOVPS   (SI), Y3, Y3
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         32(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   Y0, Y1, (SI)
-	MOVQ         40(CX), SI
-	VMOVUPS      76(BX), Y0
-	VMASKMOVPS   Y3, Y0, (SI)
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y0
+	VMASKMOVPS   Y3, Y0, (BX)
 	JMP          next
 
 done:
@@ -2745,60 +2745,60 @@ done:
 TEXT ·qrnnInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x08, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -2809,15 +2809,15 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         536(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         528(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         48(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
+	VMOVUPS      (R9)(DX*4), Y0
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -2844,9 +2844,9 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -2877,9 +2877,9 @@ loop:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -2910,51 +2910,51 @@ loop:
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y3, Y1, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y3, Y0
 	MOVQ         56(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored0:
 	MOVQ    48(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
+	VMOVUPS Y0, (R9)(DX*4)
 	VMULPS  Y0, Y2, Y0
 	MOVQ    64(CX), R9
-	TESTQ   BX, BX
+	TESTQ   R8, R8
 	JNZ     around1
-	VMOVUPS Y0, (R9)(SI*4)
+	VMOVUPS Y0, (R9)(DX*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored1:
-	ADDQ $0x08, SI
-	SUBQ $0x08, DI
+	ADDQ $0x08, DX
+	SUBQ $0x08, BX
 	JGE  loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
+	SUBQ         BX, R10
 	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -2981,11 +2981,11 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -3016,11 +3016,11 @@ tail:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -3051,116 +3051,116 @@ tail:
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y1, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y3, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         56(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         48(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         48(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMULPS       Y0, Y2, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         64(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -3171,33 +3171,33 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       536(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       528(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       48(CX), R9
 	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R10
 	JNZ        piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -3223,28 +3223,28 @@ piece0done:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         16(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         232(AX), R11
 	VMOVUPS      (R9), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R10
 	JZ           piece1done
 
 piece1:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece1
 
 piece1done:
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -3274,28 +3274,28 @@ piece1done:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         32(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         392(AX), R11
 	VMOVUPS      (R9), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	DECQ         R10
 	JZ           piece2done
 
 piece2:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y2, Y2
 	DECQ       R10
 	JNZ        piece2
 
 piece2done:
-	MOVQ         40(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -3325,24 +3325,24 @@ piece2done:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	MOVQ         48(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         48(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y3, Y1, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y3, Y0
-	MOVQ         56(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         48(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         56(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         48(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
 	VMULPS       Y0, Y2, Y0
-	MOVQ         64(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         64(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
 	JMP          next
 
 done:
@@ -3355,48 +3355,48 @@ done:
 TEXT ·qrnnComposeLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 400(AX), BX
-	MOVQ 424(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x08, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         48(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         (CX), R8
@@ -3405,15 +3405,15 @@ loop:
 	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         368(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         32(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -3440,9 +3440,9 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -3473,35 +3473,35 @@ loop:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VMULPS       Y2, Y1, Y2
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y2, Y0
 	MOVQ         32(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
+	VMOVUPS      Y0, (R8)(DX*4)
 	MOVQ         40(CX), R8
-	VMOVUPS      Y3, (R8)(BX*4)
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, SI
+	VMOVUPS      Y3, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, SI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R8
 	MOVQ         $0x00000010, R9
-	SUBQ         SI, R9
+	SUBQ         BX, R9
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         (CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         8(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -3528,11 +3528,11 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -3563,92 +3563,92 @@ tail:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y2
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y2, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         32(CX), SI
-	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
+	MOVQ         32(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         40(CX), SI
-	VMASKMOVPS   Y3, Y0, (SI)(BX*4)
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y3, Y0, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       56(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       48(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       (CX), R8
@@ -3657,33 +3657,33 @@ group:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       368(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       32(CX), R8
 	PREFETCHT0 (R8)
-	MOVQ       (CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       72(AX), R10
 	VMOVUPS    (R8), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R9
 	JNZ        piece0
 
 piece0done:
-	MOVQ         8(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   (SI), Y1, Y1
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -3709,28 +3709,28 @@ piece0done:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	LEAQ         108(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         16(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         232(AX), R10
 	VMOVUPS      (R8), Y1
-	VMASKMOVPS   (SI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R9
 	JZ           piece1done
 
 piece1:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R9
 	JNZ        piece1
 
 piece1done:
-	MOVQ         24(CX), SI
-	VMOVUPS      76(BX), Y2
-	VMASKMOVPS   (SI), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -3760,24 +3760,24 @@ piece1done:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), SI
-	VMOVUPS      76(BX), Y2
-	VMASKMOVPS   (SI), Y2, Y2
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y2, Y1, Y2
-	MOVQ         40(CX), SI
-	VMOVUPS      76(BX), Y3
-	VMASKMOVPS   (SI), Y3, Y3
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         32(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   Y0, Y1, (SI)
-	MOVQ         40(CX), SI
-	VMOVUPS      76(BX), Y0
-	VMASKMOVPS   Y3, Y0, (SI)
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y0
+	VMASKMOVPS   Y3, Y0, (BX)
 	JMP          next
 
 done:
@@ -3790,100 +3790,100 @@ done:
 TEXT ·lsLstmCoreInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 720(AX), SI
-	MOVQ 744(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 800(AX), SI
-	MOVQ 824(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 880(AX), SI
-	MOVQ 904(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 960(AX), SI
-	MOVQ 984(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 1040(AX), SI
-	MOVQ 1064(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 1120(AX), SI
-	MOVQ 1144(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	MOVQ 1200(AX), SI
-	MOVQ 1224(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 120(CX)
-	MOVQ 1280(AX), SI
-	MOVQ 1304(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 128(CX)
-	MOVQ 1360(AX), SI
-	MOVQ 1384(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 136(CX)
-	MOVQ 1440(AX), SI
-	MOVQ 1464(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 144(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 1440(AX), DX
+	MOVQ 1464(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x08, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         696(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         688(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         64(CX), R9
@@ -3896,7 +3896,7 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         856(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         848(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         80(CX), R9
@@ -3909,20 +3909,20 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         1016(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         1008(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         96(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
+	VMOVUPS      (R9)(DX*4), Y0
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -3954,14 +3954,14 @@ loop:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -3990,14 +3990,14 @@ loop:
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         72(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         80(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	MOVQ         88(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -4029,30 +4029,30 @@ loop:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	MOVQ         96(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y0, Y1, Y0
 	MOVQ         136(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored0:
 	MOVQ         96(CX), R9
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	MOVQ         104(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         112(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         120(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	MOVQ         128(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -4085,38 +4085,38 @@ stored0:
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y0
 	MOVQ         144(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around1
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored1:
-	ADDQ $0x08, SI
-	SUBQ $0x08, DI
+	ADDQ $0x08, DX
+	SUBQ $0x08, BX
 	JGE  loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
+	SUBQ         BX, R10
 	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -4148,18 +4148,18 @@ tail:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -4188,18 +4188,18 @@ tail:
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         64(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         72(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         80(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         88(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -4231,29 +4231,29 @@ tail:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         96(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y0, Y1, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         136(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         136(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         96(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         104(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         104(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         112(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         112(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         120(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         120(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         128(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         128(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -4286,181 +4286,181 @@ tail:
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         144(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         144(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 912(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 992(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1072(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1152(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	MOVQ 120(CX), SI
-	MOVQ 1232(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 120(CX)
-	MOVQ 128(CX), SI
-	MOVQ 1312(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 128(CX)
-	MOVQ 136(CX), SI
-	MOVQ 1392(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 136(CX)
-	MOVQ 144(CX), SI
-	MOVQ 1472(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 144(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 920(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 1000(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1080(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1160(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	MOVQ 120(CX), SI
-	MOVQ 1240(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 120(CX)
-	MOVQ 128(CX), SI
-	MOVQ 1320(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 128(CX)
-	MOVQ 136(CX), SI
-	MOVQ 1400(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 136(CX)
-	MOVQ 144(CX), SI
-	MOVQ 1480(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 144(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1160(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1240(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1320(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1400(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1480(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       696(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       688(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       64(CX), R9
@@ -4473,7 +4473,7 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       856(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       848(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       80(CX), R9
@@ -4486,56 +4486,56 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       1016(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       1008(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       96(CX), R9
 	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R10
 	JNZ        piece0
 
 piece0done:
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       232(AX), R11
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	DECQ       R10
 	JZ         piece1done
 
 piece1:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece1
 
 piece1done:
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -4566,51 +4566,51 @@ piece1done:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         32(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         32(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         392(AX), R11
 	VMOVUPS      (R9), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R10
 	JZ           piece2done
 
 piece2:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece2
 
 piece2done:
-	MOVQ       40(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VADDPS     Y2, Y1, Y1
-	MOVQ       48(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       48(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       552(AX), R11
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	DECQ       R10
 	JZ         piece3done
 
 piece3:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y2, Y2
 	DECQ       R10
 	JNZ        piece3
 
 piece3done:
-	MOVQ         56(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         56(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -4638,51 +4638,51 @@ piece3done:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	MOVQ         64(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         64(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         712(AX), R11
 	VMOVUPS      (R9), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R10
 	JZ           piece4done
 
 piece4:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece4
 
 piece4done:
-	MOVQ       72(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	MOVQ       72(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VADDPS     Y2, Y1, Y1
-	MOVQ       80(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       80(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       872(AX), R11
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	DECQ       R10
 	JZ         piece5done
 
 piece5:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y2, Y2
 	DECQ       R10
 	JNZ        piece5
 
 piece5done:
-	MOVQ         88(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         88(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -4713,62 +4713,62 @@ piece5done:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         96(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         96(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y0, Y1, Y0
-	MOVQ         136(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         96(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         104(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         136(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         96(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         104(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         1112(AX), R11
 	VMOVUPS      (R9), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R10
 	JZ           piece6done
 
 piece6:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece6
 
 piece6done:
-	MOVQ       112(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	MOVQ       112(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VADDPS     Y2, Y1, Y1
-	MOVQ       120(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       120(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       1272(AX), R11
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	DECQ       R10
 	JZ         piece7done
 
 piece7:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y2, Y2
 	DECQ       R10
 	JNZ        piece7
 
 piece7done:
-	MOVQ         128(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         128(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -4800,9 +4800,9 @@ piece7done:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y0
-	MOVQ         144(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         144(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
 	JMP          next
 
 done:
@@ -4815,92 +4815,92 @@ done:
 TEXT ·lsLstmCoreComposeLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 400(AX), BX
-	MOVQ 424(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 480(AX), BX
-	MOVQ 504(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 560(AX), BX
-	MOVQ 584(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 640(AX), BX
-	MOVQ 664(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 720(AX), BX
-	MOVQ 744(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 800(AX), BX
-	MOVQ 824(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 880(AX), BX
-	MOVQ 904(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 960(AX), BX
-	MOVQ 984(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 1040(AX), BX
-	MOVQ 1064(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x08, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         376(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         368(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         32(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         536(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         528(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         48(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         696(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         688(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         64(CX), R8
@@ -4909,7 +4909,7 @@ loop:
 	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         856(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         848(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         80(CX), R8
@@ -4918,20 +4918,20 @@ loop:
 	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         1016(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         1008(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         96(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -4963,14 +4963,14 @@ loop:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         48(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	MOVQ         56(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -4999,14 +4999,14 @@ loop:
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	MOVQ         64(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	MOVQ         72(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         80(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	MOVQ         88(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -5038,39 +5038,39 @@ loop:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	MOVQ         96(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VMULPS       Y2, Y1, Y2
 	MOVQ         104(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VMULPS       Y1, Y3, Y1
 	VADDPS       Y0, Y2, Y0
 	MOVQ         96(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
+	VMOVUPS      Y0, (R8)(DX*4)
 	MOVQ         104(CX), R8
-	VMOVUPS      Y1, (R8)(BX*4)
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, SI
+	VMOVUPS      Y1, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, SI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R8
 	MOVQ         $0x00000010, R9
-	SUBQ         SI, R9
+	SUBQ         BX, R9
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         (CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         8(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -5102,18 +5102,18 @@ tail:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         48(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         56(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -5142,18 +5142,18 @@ tail:
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         64(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         72(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         80(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         88(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -5185,165 +5185,165 @@ tail:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         96(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y2
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         104(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         104(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y1, Y3, Y1
 	VADDPS       Y0, Y2, Y0
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         96(CX), SI
-	VMASKMOVPS   Y0, Y2, (SI)(BX*4)
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y0, Y2, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         104(CX), SI
-	VMASKMOVPS   Y1, Y0, (SI)(BX*4)
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y1, Y0, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 512(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 592(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 672(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 72(CX), BX
-	MOVQ 752(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 80(CX), BX
-	MOVQ 832(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 88(CX), BX
-	MOVQ 912(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 96(CX), BX
-	MOVQ 992(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 104(CX), BX
-	MOVQ 1072(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 520(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 600(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 680(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 72(CX), BX
-	MOVQ 760(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 80(CX), BX
-	MOVQ 840(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 88(CX), BX
-	MOVQ 920(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 96(CX), BX
-	MOVQ 1000(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 104(CX), BX
-	MOVQ 1080(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       376(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       368(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       32(CX), R8
 	PREFETCHT0 (R8)
 	MOVQ       536(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       528(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       48(CX), R8
 	PREFETCHT0 (R8)
 	MOVQ       696(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       688(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       64(CX), R8
@@ -5352,7 +5352,7 @@ group:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       856(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       848(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       80(CX), R8
@@ -5361,56 +5361,56 @@ group:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       1016(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       1008(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       96(CX), R8
 	PREFETCHT0 (R8)
-	MOVQ       (CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       72(AX), R10
 	VMOVUPS    (R8), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R9
 	JNZ        piece0
 
 piece0done:
-	MOVQ       8(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       232(AX), R10
 	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	DECQ       R9
 	JZ         piece1done
 
 piece1:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R9
 	JNZ        piece1
 
 piece1done:
-	MOVQ         24(CX), SI
-	VMOVUPS      76(BX), Y2
-	VMASKMOVPS   (SI), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -5441,51 +5441,51 @@ piece1done:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         32(CX), SI
-	LEAQ         108(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         32(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         392(AX), R10
 	VMOVUPS      (R8), Y1
-	VMASKMOVPS   (SI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R9
 	JZ           piece2done
 
 piece2:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R9
 	JNZ        piece2
 
 piece2done:
-	MOVQ       40(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VADDPS     Y2, Y1, Y1
-	MOVQ       48(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       48(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       552(AX), R10
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	DECQ       R9
 	JZ         piece3done
 
 piece3:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y2, Y2
 	DECQ       R9
 	JNZ        piece3
 
 piece3done:
-	MOVQ         56(CX), SI
-	VMOVUPS      76(BX), Y3
-	VMASKMOVPS   (SI), Y3, Y3
+	MOVQ         56(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -5513,51 +5513,51 @@ piece3done:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	MOVQ         64(CX), SI
-	LEAQ         108(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         64(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         712(AX), R10
 	VMOVUPS      (R8), Y1
-	VMASKMOVPS   (SI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R9
 	JZ           piece4done
 
 piece4:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R9
 	JNZ        piece4
 
 piece4done:
-	MOVQ       72(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	MOVQ       72(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VADDPS     Y2, Y1, Y1
-	MOVQ       80(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       80(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       872(AX), R10
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	DECQ       R9
 	JZ         piece5done
 
 piece5:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y2, Y2
 	DECQ       R9
 	JNZ        piece5
 
 piece5done:
-	MOVQ         88(CX), SI
-	VMOVUPS      76(BX), Y3
-	VMASKMOVPS   (SI), Y3, Y3
+	MOVQ         88(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -5588,21 +5588,21 @@ piece5done:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         96(CX), SI
-	VMOVUPS      76(BX), Y2
-	VMASKMOVPS   (SI), Y2, Y2
+	MOVQ         96(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y2, Y1, Y2
-	MOVQ         104(CX), SI
-	VMOVUPS      76(BX), Y3
-	VMASKMOVPS   (SI), Y3, Y3
+	MOVQ         104(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y1, Y3, Y1
 	VADDPS       Y0, Y2, Y0
-	MOVQ         96(CX), SI
-	VMOVUPS      76(BX), Y2
-	VMASKMOVPS   Y0, Y2, (SI)
-	MOVQ         104(CX), SI
-	VMOVUPS      76(BX), Y0
-	VMASKMOVPS   Y1, Y0, (SI)
+	MOVQ         96(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   Y0, Y2, (BX)
+	MOVQ         104(CX), BX
+	VMOVUPS      76(DX), Y0
+	VMASKMOVPS   Y1, Y0, (BX)
 	JMP          next
 
 done:
@@ -5615,48 +5615,48 @@ done:
 TEXT ·mingruInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x08, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -5665,15 +5665,15 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         376(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         368(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         32(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
+	VMOVUPS      (R9)(DX*4), Y0
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -5704,9 +5704,9 @@ loop:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -5744,38 +5744,38 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y2, Y0
 	MOVQ         40(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored0:
 	MOVQ    32(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
-	ADDQ    $0x08, SI
-	SUBQ    $0x08, DI
+	VMOVUPS Y0, (R9)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
 	JGE     loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
+	SUBQ         BX, R10
 	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -5806,11 +5806,11 @@ tail:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -5848,86 +5848,86 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y2, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         40(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         32(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         32(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -5936,33 +5936,33 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       376(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       368(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       32(CX), R9
 	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R10
 	JNZ        piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -5992,28 +5992,28 @@ piece0done:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         16(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         232(AX), R11
 	VMOVUPS      (R9), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R10
 	JZ           piece1done
 
 piece1:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece1
 
 piece1done:
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -6050,18 +6050,18 @@ piece1done:
 	VADDPS       Y1, Y2, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
-	MOVQ         32(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         40(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         32(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
 	JMP          next
 
 done:
@@ -6084,48 +6084,48 @@ GLOBL c00000000<>(SB), RODATA|NOPTR, $32
 TEXT ·mingruComposeLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 400(AX), BX
-	MOVQ 424(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x08, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         48(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         (CX), R8
@@ -6134,15 +6134,15 @@ loop:
 	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         368(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         32(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -6173,9 +6173,9 @@ loop:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -6213,33 +6213,33 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VMULPS       Y3, Y2, Y3
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y4
+	VMOVUPS      (R8)(DX*4), Y4
 	VMULPS       Y2, Y4, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
 	MOVQ         32(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
+	VMOVUPS      Y0, (R8)(DX*4)
 	MOVQ         40(CX), R8
-	VMOVUPS      Y2, (R8)(BX*4)
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, SI
+	VMOVUPS      Y2, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, SI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R8
 	MOVQ         $0x00000010, R9
-	SUBQ         SI, R9
+	SUBQ         BX, R9
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         (CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         8(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -6270,11 +6270,11 @@ tail:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -6312,90 +6312,90 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y3
 	VMOVUPS      (R8)(R9*4), Y4
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y4, Y4
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y2, Y4, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         32(CX), SI
-	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
+	MOVQ         32(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         40(CX), SI
-	VMASKMOVPS   Y2, Y0, (SI)(BX*4)
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       56(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       48(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       (CX), R8
@@ -6404,33 +6404,33 @@ group:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       368(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       32(CX), R8
 	PREFETCHT0 (R8)
-	MOVQ       (CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       72(AX), R10
 	VMOVUPS    (R8), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R9
 	JNZ        piece0
 
 piece0done:
-	MOVQ         8(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   (SI), Y1, Y1
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -6460,28 +6460,28 @@ piece0done:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	LEAQ         108(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         16(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         232(AX), R10
 	VMOVUPS      (R8), Y1
-	VMASKMOVPS   (SI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R9
 	JZ           piece1done
 
 piece1:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R9
 	JNZ        piece1
 
 piece1done:
-	MOVQ         24(CX), SI
-	VMOVUPS      76(BX), Y2
-	VMASKMOVPS   (SI), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -6518,22 +6518,22 @@ piece1done:
 	VADDPS       Y1, Y2, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
-	MOVQ         32(CX), SI
-	VMOVUPS      76(BX), Y3
-	VMASKMOVPS   (SI), Y3, Y3
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y3, Y2, Y3
-	MOVQ         40(CX), SI
-	VMOVUPS      76(BX), Y4
-	VMASKMOVPS   (SI), Y4, Y4
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y4
+	VMASKMOVPS   (BX), Y4, Y4
 	VMULPS       Y2, Y4, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
-	MOVQ         32(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   Y0, Y1, (SI)
-	MOVQ         40(CX), SI
-	VMOVUPS      76(BX), Y0
-	VMASKMOVPS   Y2, Y0, (SI)
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y0
+	VMASKMOVPS   Y2, Y0, (BX)
 	JMP          next
 
 done:
@@ -6546,60 +6546,60 @@ done:
 TEXT ·rgLruScanInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x08, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -6610,15 +6610,15 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         616(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         608(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         56(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
+	VMOVUPS      (R9)(DX*4), Y0
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -6649,9 +6649,9 @@ loop:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -6682,12 +6682,12 @@ loop:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -6764,39 +6764,39 @@ loop:
 	VMAXPS       Y3, Y0, Y0
 	VSQRTPS      Y0, Y0
 	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y3, Y4, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
 	MOVQ         64(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored0:
 	MOVQ    56(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
-	ADDQ    $0x08, SI
-	SUBQ    $0x08, DI
+	VMOVUPS Y0, (R9)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
 	JGE     loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
+	SUBQ         BX, R10
 	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -6827,11 +6827,11 @@ tail:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -6862,15 +6862,15 @@ tail:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -6947,111 +6947,111 @@ tail:
 	VMAXPS       Y3, Y0, Y0
 	VSQRTPS      Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y4, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         64(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         56(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -7062,33 +7062,33 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       616(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       608(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       56(CX), R9
 	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R10
 	JNZ        piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -7118,28 +7118,28 @@ piece0done:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         16(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         232(AX), R11
 	VMOVUPS      (R9), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R10
 	JZ           piece1done
 
 piece1:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece1
 
 piece1done:
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -7169,32 +7169,32 @@ piece1done:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         32(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         392(AX), R11
 	VMOVUPS      (R9), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	DECQ         R10
 	JZ           piece2done
 
 piece2:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y2, Y2
 	DECQ       R10
 	JNZ        piece2
 
 piece2done:
-	MOVQ         40(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         48(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         48(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -7270,19 +7270,19 @@ piece2done:
 	VMOVUPS      c00000000<>+0(SB), Y0
 	VMAXPS       Y3, Y0, Y0
 	VSQRTPS      Y0, Y0
-	MOVQ         56(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         56(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y3, Y4, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
-	MOVQ         64(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         56(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         64(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         56(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
 	JMP          next
 
 done:
@@ -7375,60 +7375,60 @@ GLOBL c42b20000<>(SB), RODATA|NOPTR, $32
 TEXT ·rgLruScanComposeLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 400(AX), BX
-	MOVQ 424(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 480(AX), BX
-	MOVQ 504(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 560(AX), BX
-	MOVQ 584(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 640(AX), BX
-	MOVQ 664(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x08, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         48(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         (CX), R8
@@ -7439,15 +7439,15 @@ loop:
 	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         616(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         608(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         56(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -7478,9 +7478,9 @@ loop:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -7511,12 +7511,12 @@ loop:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	MOVQ         48(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -7593,34 +7593,34 @@ loop:
 	VMAXPS       Y3, Y0, Y0
 	VSQRTPS      Y0, Y0
 	MOVQ         56(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VMULPS       Y3, Y4, Y3
 	MOVQ         64(CX), R8
-	VMOVUPS      (R8)(BX*4), Y5
+	VMOVUPS      (R8)(DX*4), Y5
 	VMULPS       Y4, Y5, Y4
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
 	MOVQ         56(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
+	VMOVUPS      Y0, (R8)(DX*4)
 	MOVQ         64(CX), R8
-	VMOVUPS      Y4, (R8)(BX*4)
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, SI
+	VMOVUPS      Y4, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, SI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R8
 	MOVQ         $0x00000010, R9
-	SUBQ         SI, R9
+	SUBQ         BX, R9
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         (CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         8(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -7651,11 +7651,11 @@ tail:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -7686,15 +7686,15 @@ tail:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         48(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -7771,115 +7771,115 @@ tail:
 	VMAXPS       Y3, Y0, Y0
 	VSQRTPS      Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         56(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y4, Y3
 	VMOVUPS      (R8)(R9*4), Y5
-	MOVQ         64(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y5, Y5
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VMULPS       Y4, Y5, Y4
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         56(CX), SI
-	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         64(CX), SI
-	VMASKMOVPS   Y4, Y0, (SI)(BX*4)
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y4, Y0, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 512(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 592(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 672(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 520(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 600(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 680(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       56(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       48(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       (CX), R8
@@ -7890,33 +7890,33 @@ group:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       616(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       608(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       56(CX), R8
 	PREFETCHT0 (R8)
-	MOVQ       (CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       72(AX), R10
 	VMOVUPS    (R8), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R9
 	JNZ        piece0
 
 piece0done:
-	MOVQ         8(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   (SI), Y1, Y1
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -7946,28 +7946,28 @@ piece0done:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	LEAQ         108(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         16(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         232(AX), R10
 	VMOVUPS      (R8), Y1
-	VMASKMOVPS   (SI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R9
 	JZ           piece1done
 
 piece1:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R9
 	JNZ        piece1
 
 piece1done:
-	MOVQ         24(CX), SI
-	VMOVUPS      76(BX), Y2
-	VMASKMOVPS   (SI), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -7997,32 +7997,32 @@ piece1done:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         32(CX), SI
-	LEAQ         108(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         32(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         392(AX), R10
 	VMOVUPS      (R8), Y2
-	VMASKMOVPS   (SI), Y2, Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	DECQ         R9
 	JZ           piece2done
 
 piece2:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y2, Y2
 	DECQ       R9
 	JNZ        piece2
 
 piece2done:
-	MOVQ         40(CX), SI
-	VMOVUPS      76(BX), Y3
-	VMASKMOVPS   (SI), Y3, Y3
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         48(CX), SI
-	VMOVUPS      76(BX), Y3
-	VMASKMOVPS   (SI), Y3, Y3
+	MOVQ         48(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -8098,23 +8098,23 @@ piece2done:
 	VMOVUPS      c00000000<>+0(SB), Y0
 	VMAXPS       Y3, Y0, Y0
 	VSQRTPS      Y0, Y0
-	MOVQ         56(CX), SI
-	VMOVUPS      76(BX), Y3
-	VMASKMOVPS   (SI), Y3, Y3
+	MOVQ         56(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y3, Y4, Y3
-	MOVQ         64(CX), SI
-	VMOVUPS      76(BX), Y5
-	VMASKMOVPS   (SI), Y5, Y5
+	MOVQ         64(CX), BX
+	VMOVUPS      76(DX), Y5
+	VMASKMOVPS   (BX), Y5, Y5
 	VMULPS       Y4, Y5, Y4
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
-	MOVQ         56(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   Y0, Y1, (SI)
-	MOVQ         64(CX), SI
-	VMOVUPS      76(BX), Y0
-	VMASKMOVPS   Y4, Y0, (SI)
+	MOVQ         56(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         64(CX), BX
+	VMOVUPS      76(DX), Y0
+	VMASKMOVPS   Y4, Y0, (BX)
 	JMP          next
 
 done:

@@ -9,48 +9,48 @@
 TEXT ·linearInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x10, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ       56(AX), R9
-	IMULQ      SI, R9
+	IMULQ      DX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -59,134 +59,134 @@ loop:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       216(AX), R9
-	IMULQ      SI, R9
+	IMULQ      DX, R9
 	ADDQ       208(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       16(CX), R9
 	PREFETCHT0 (R9)
 	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Z0
+	VMOVUPS    (R9)(DX*4), Z0
 	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Z1
+	VMOVUPS    (R9)(DX*4), Z1
 	VADDPS     Z1, Z0, Z0
 	MOVQ       16(CX), R9
-	VMOVUPS    (R9)(SI*4), Z1
+	VMOVUPS    (R9)(DX*4), Z1
 	VMULPS     Z1, Z0, Z0
 	MOVQ       24(CX), R9
-	VMOVUPS    (R9)(SI*4), Z1
+	VMOVUPS    (R9)(DX*4), Z1
 	MOVQ       32(CX), R9
-	VMOVUPS    (R9)(SI*4), Z2
+	VMOVUPS    (R9)(DX*4), Z2
 	VADDPS     Z2, Z1, Z1
 	VADDPS     Z1, Z0, Z0
 	MOVQ       40(CX), R9
-	TESTQ      BX, BX
+	TESTQ      R8, R8
 	JNZ        around0
-	VMOVUPS    Z0, (R9)(SI*4)
+	VMOVUPS    Z0, (R9)(DX*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Z0, (R9)(SI*4)
+	VMOVNTPS Z0, (R9)(DX*4)
 
 stored0:
 	MOVQ    16(CX), R9
-	VMOVUPS Z0, (R9)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	VMOVUPS Z0, (R9)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
 	JGE     loop
 
 tail:
-	ADDQ      $0x10, DI
+	ADDQ      $0x10, BX
 	JZ        next
 	MOVL      $0x0000ffff, R9
-	BZHIL     DI, R9, R9
+	BZHIL     BX, R9, R9
 	KMOVW     R9, K1
-	MOVQ      (CX), DI
-	VMOVUPS.Z (DI)(SI*4), K1, Z0
-	MOVQ      8(CX), DI
-	VMOVUPS.Z (DI)(SI*4), K1, Z1
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z0
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
 	VADDPS    Z1, Z0, Z0
-	MOVQ      16(CX), DI
-	VMOVUPS.Z (DI)(SI*4), K1, Z1
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
 	VMULPS    Z1, Z0, Z0
-	MOVQ      24(CX), DI
-	VMOVUPS.Z (DI)(SI*4), K1, Z1
-	MOVQ      32(CX), DI
-	VMOVUPS.Z (DI)(SI*4), K1, Z2
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	MOVQ      32(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
 	VADDPS    Z2, Z1, Z1
 	VADDPS    Z1, Z0, Z0
-	MOVQ      40(CX), DI
-	VMOVUPS   Z0, K1, (DI)(SI*4)
-	MOVQ      16(CX), DI
-	VMOVUPS   Z0, K1, (DI)(SI*4)
+	MOVQ      40(CX), BX
+	VMOVUPS   Z0, K1, (BX)(DX*4)
+	MOVQ      16(CX), BX
+	VMOVUPS   Z0, K1, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -195,62 +195,62 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       216(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       208(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       16(CX), R9
 	PREFETCHT0 (R9)
-	KMOVW      8(SI), K1
-	MOVQ       (CX), DI
-	LEAQ       12(SI), R9
-	MOVQ       (SI), R10
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	KMOVW      (R9), K2
-	VMOVUPS.Z  (DI), K2, Z0
+	VMOVUPS.Z  (BX), K2, Z0
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K2
-	VMOVUPS (DI), K2, Z0
+	VMOVUPS (BX), K2, Z0
 	DECQ    R10
 	JNZ     piece0
 
 piece0done:
-	MOVQ      8(CX), DI
-	VMOVUPS.Z (DI), K1, Z1
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX), K1, Z1
 	VADDPS    Z1, Z0, Z0
-	MOVQ      16(CX), DI
-	VMOVUPS.Z (DI), K1, Z1
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX), K1, Z1
 	VMULPS    Z1, Z0, Z0
-	MOVQ      24(CX), DI
-	LEAQ      12(SI), R9
-	MOVQ      (SI), SI
+	MOVQ      24(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), DX
 	MOVQ      312(AX), R10
 	KMOVW     (R9), K2
-	VMOVUPS.Z (DI), K2, Z1
-	DECQ      SI
+	VMOVUPS.Z (BX), K2, Z1
+	DECQ      DX
 	JZ        piece1done
 
 piece1:
-	ADDQ    R10, DI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K2
-	VMOVUPS (DI), K2, Z1
-	DECQ    SI
+	VMOVUPS (BX), K2, Z1
+	DECQ    DX
 	JNZ     piece1
 
 piece1done:
-	MOVQ      32(CX), SI
-	VMOVUPS.Z (SI), K1, Z2
+	MOVQ      32(CX), DX
+	VMOVUPS.Z (DX), K1, Z2
 	VADDPS    Z2, Z1, Z1
 	VADDPS    Z1, Z0, Z0
-	MOVQ      40(CX), SI
-	VMOVUPS   Z0, K1, (SI)
-	MOVQ      16(CX), SI
-	VMOVUPS   Z0, K1, (SI)
+	MOVQ      40(CX), DX
+	VMOVUPS   Z0, K1, (DX)
+	MOVQ      16(CX), DX
+	VMOVUPS   Z0, K1, (DX)
 	JMP       next
 
 done:
@@ -263,48 +263,48 @@ done:
 TEXT ·linearComposeLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 400(AX), BX
-	MOVQ 424(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x10, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ       56(AX), R8
-	IMULQ      BX, R8
+	IMULQ      DX, R8
 	ADDQ       48(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       (CX), R8
@@ -313,132 +313,132 @@ loop:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
-	IMULQ      BX, R8
+	IMULQ      DX, R8
 	ADDQ       208(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       16(CX), R8
 	PREFETCHT0 (R8)
 	MOVQ       (CX), R8
-	VMOVUPS    (R8)(BX*4), Z0
+	VMOVUPS    (R8)(DX*4), Z0
 	MOVQ       8(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	VMOVUPS    (R8)(DX*4), Z1
 	VADDPS     Z1, Z0, Z0
 	MOVQ       16(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	VMOVUPS    (R8)(DX*4), Z1
 	VMULPS     Z1, Z0, Z1
 	MOVQ       24(CX), R8
-	VMOVUPS    (R8)(BX*4), Z2
+	VMOVUPS    (R8)(DX*4), Z2
 	VMULPS     Z0, Z2, Z0
 	MOVQ       32(CX), R8
-	VMOVUPS    (R8)(BX*4), Z2
+	VMOVUPS    (R8)(DX*4), Z2
 	MOVQ       40(CX), R8
-	VMOVUPS    (R8)(BX*4), Z3
+	VMOVUPS    (R8)(DX*4), Z3
 	VADDPS     Z3, Z2, Z2
 	VADDPS     Z2, Z1, Z1
 	MOVQ       16(CX), R8
-	VMOVUPS    Z1, (R8)(BX*4)
+	VMOVUPS    Z1, (R8)(DX*4)
 	MOVQ       24(CX), R8
-	VMOVUPS    Z0, (R8)(BX*4)
-	ADDQ       $0x10, BX
-	SUBQ       $0x10, SI
+	VMOVUPS    Z0, (R8)(DX*4)
+	ADDQ       $0x10, DX
+	SUBQ       $0x10, BX
 	JGE        loop
 
 tail:
-	ADDQ      $0x10, SI
+	ADDQ      $0x10, BX
 	JZ        next
 	MOVL      $0x0000ffff, R8
-	BZHIL     SI, R8, R8
+	BZHIL     BX, R8, R8
 	KMOVW     R8, K1
-	MOVQ      (CX), SI
-	VMOVUPS.Z (SI)(BX*4), K1, Z0
-	MOVQ      8(CX), SI
-	VMOVUPS.Z (SI)(BX*4), K1, Z1
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z0
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
 	VADDPS    Z1, Z0, Z0
-	MOVQ      16(CX), SI
-	VMOVUPS.Z (SI)(BX*4), K1, Z1
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
 	VMULPS    Z1, Z0, Z1
-	MOVQ      24(CX), SI
-	VMOVUPS.Z (SI)(BX*4), K1, Z2
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
 	VMULPS    Z0, Z2, Z0
-	MOVQ      32(CX), SI
-	VMOVUPS.Z (SI)(BX*4), K1, Z2
-	MOVQ      40(CX), SI
-	VMOVUPS.Z (SI)(BX*4), K1, Z3
+	MOVQ      32(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
+	MOVQ      40(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z3
 	VADDPS    Z3, Z2, Z2
 	VADDPS    Z2, Z1, Z1
-	MOVQ      16(CX), SI
-	VMOVUPS   Z1, K1, (SI)(BX*4)
-	MOVQ      24(CX), SI
-	VMOVUPS   Z0, K1, (SI)(BX*4)
+	MOVQ      16(CX), BX
+	VMOVUPS   Z1, K1, (BX)(DX*4)
+	MOVQ      24(CX), BX
+	VMOVUPS   Z0, K1, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       56(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       48(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       (CX), R8
@@ -447,65 +447,65 @@ group:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       208(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       16(CX), R8
 	PREFETCHT0 (R8)
-	KMOVW      8(BX), K1
-	MOVQ       (CX), SI
-	LEAQ       12(BX), R8
-	MOVQ       (BX), R9
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       72(AX), R10
 	KMOVW      (R8), K2
-	VMOVUPS.Z  (SI), K2, Z0
+	VMOVUPS.Z  (BX), K2, Z0
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K2
-	VMOVUPS (SI), K2, Z0
+	VMOVUPS (BX), K2, Z0
 	DECQ    R9
 	JNZ     piece0
 
 piece0done:
-	MOVQ      8(CX), SI
-	VMOVUPS.Z (SI), K1, Z1
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX), K1, Z1
 	VADDPS    Z1, Z0, Z0
-	MOVQ      16(CX), SI
-	VMOVUPS.Z (SI), K1, Z1
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX), K1, Z1
 	VMULPS    Z1, Z0, Z1
-	MOVQ      24(CX), SI
-	VMOVUPS.Z (SI), K1, Z2
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX), K1, Z2
 	VMULPS    Z0, Z2, Z0
-	MOVQ      32(CX), SI
-	LEAQ      12(BX), R8
-	MOVQ      (BX), BX
+	MOVQ      32(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), DX
 	MOVQ      392(AX), R9
 	KMOVW     (R8), K2
-	VMOVUPS.Z (SI), K2, Z2
-	DECQ      BX
+	VMOVUPS.Z (BX), K2, Z2
+	DECQ      DX
 	JZ        piece1done
 
 piece1:
-	ADDQ    R9, SI
+	ADDQ    R9, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K2
-	VMOVUPS (SI), K2, Z2
-	DECQ    BX
+	VMOVUPS (BX), K2, Z2
+	DECQ    DX
 	JNZ     piece1
 
 piece1done:
-	MOVQ      40(CX), BX
-	VMOVUPS.Z (BX), K1, Z3
+	MOVQ      40(CX), DX
+	VMOVUPS.Z (DX), K1, Z3
 	VADDPS    Z3, Z2, Z2
 	VADDPS    Z2, Z1, Z1
-	MOVQ      16(CX), BX
-	VMOVUPS   Z1, K1, (BX)
-	MOVQ      24(CX), BX
-	VMOVUPS   Z0, K1, (BX)
+	MOVQ      16(CX), DX
+	VMOVUPS   Z1, K1, (DX)
+	MOVQ      24(CX), DX
+	VMOVUPS   Z0, K1, (DX)
 	JMP       next
 
 done:
@@ -518,32 +518,32 @@ done:
 TEXT ·gilrInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), SI
-	MOVQ         24(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, (CX)
-	MOVQ         80(AX), SI
-	MOVQ         104(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 8(CX)
-	MOVQ         160(AX), SI
-	MOVQ         184(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 24(CX)
-	MOVQ         320(AX), SI
-	MOVQ         344(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         400(AX), SI
-	MOVQ         424(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -570,20 +570,20 @@ TEXT ·gilrInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x10, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -592,15 +592,15 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         376(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         368(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         32(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -627,9 +627,9 @@ loop:
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -657,38 +657,38 @@ loop:
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z6, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z29, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         40(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (R9)(DX*4)
 
 stored0:
 	MOVQ    32(CX), R9
-	VMOVUPS Z24, (R9)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	VMOVUPS Z24, (R9)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
 	JGE     loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
+	BZHIL        BX, R9, R9
 	KMOVW        R9, K2
-	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -714,10 +714,10 @@ tail:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -744,86 +744,86 @@ tail:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z6, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z29, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         40(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
-	MOVQ         32(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
+	MOVQ         40(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -832,32 +832,32 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       376(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       368(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       32(CX), R9
 	PREFETCHT0 (R9)
-	KMOVW      8(SI), K2
-	MOVQ       (CX), DI
-	LEAQ       12(SI), R9
-	MOVQ       (SI), R10
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	KMOVW      (R9), K1
-	VMOVUPS.Z  (DI), K1, Z24
+	VMOVUPS.Z  (BX), K1, Z24
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
 	JNZ     piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -883,26 +883,26 @@ piece0done:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         16(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), SI
+	MOVQ         16(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), DX
 	MOVQ         232(AX), R10
 	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z24
-	DECQ         SI
+	VMOVUPS.Z    (BX), K1, Z24
+	DECQ         DX
 	JZ           piece1done
 
 piece1:
-	ADDQ    R10, DI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
-	DECQ    SI
+	VMOVUPS (BX), K1, Z24
+	DECQ    DX
 	JNZ     piece1
 
 piece1done:
-	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI), K2, Z25
+	MOVQ         24(CX), DX
+	VMOVUPS.Z    (DX), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -929,17 +929,17 @@ piece1done:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI), K2, Z24
+	MOVQ         32(CX), DX
+	VMOVUPS.Z    (DX), K2, Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z6, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z29, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         40(CX), SI
-	VMOVUPS      Z24, K2, (SI)
-	MOVQ         32(CX), SI
-	VMOVUPS      Z24, K2, (SI)
+	MOVQ         40(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	MOVQ         32(CX), DX
+	VMOVUPS      Z24, K2, (DX)
 	JMP          next
 
 done:
@@ -1024,32 +1024,32 @@ GLOBL c3d35f5ff<>(SB), RODATA|NOPTR, $4
 TEXT ·gilrComposeLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), BX
-	MOVQ         24(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, (CX)
-	MOVQ         80(AX), BX
-	MOVQ         104(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 8(CX)
-	MOVQ         160(AX), BX
-	MOVQ         184(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 16(CX)
-	MOVQ         240(AX), BX
-	MOVQ         264(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 24(CX)
-	MOVQ         320(AX), BX
-	MOVQ         344(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 32(CX)
-	MOVQ         400(AX), BX
-	MOVQ         424(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 40(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -1076,20 +1076,20 @@ TEXT ·gilrComposeLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x10, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         48(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         (CX), R8
@@ -1098,15 +1098,15 @@ loop:
 	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         368(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         32(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
+	VMOVUPS      (R8)(DX*4), Z24
 	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
+	VMOVUPS      (R8)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -1133,9 +1133,9 @@ loop:
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
+	VMOVUPS      (R8)(DX*4), Z24
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
+	VMOVUPS      (R8)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -1163,33 +1163,33 @@ loop:
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
+	VMOVUPS      (R8)(DX*4), Z24
 	VMULPS       Z24, Z27, Z24
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
+	VMOVUPS      (R8)(DX*4), Z25
 	VMULPS       Z27, Z25, Z25
 	VMOVUPS      Z6, Z26
 	VSUBPS       Z27, Z26, Z26
 	VMULPS       Z29, Z26, Z26
 	VADDPS       Z26, Z24, Z24
 	MOVQ         32(CX), R8
-	VMOVUPS      Z24, (R8)(BX*4)
+	VMOVUPS      Z24, (R8)(DX*4)
 	MOVQ         40(CX), R8
-	VMOVUPS      Z25, (R8)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, SI
+	VMOVUPS      Z25, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R8
-	BZHIL        SI, R8, R8
+	BZHIL        BX, R8, R8
 	KMOVW        R8, K2
-	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z24
-	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z25
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -1215,10 +1215,10 @@ tail:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z24
-	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z25
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -1245,89 +1245,89 @@ tail:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z24
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
 	VMULPS       Z24, Z27, Z24
-	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z25
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VMULPS       Z27, Z25, Z25
 	VMOVUPS      Z6, Z26
 	VSUBPS       Z27, Z26, Z26
 	VMULPS       Z29, Z26, Z26
 	VADDPS       Z26, Z24, Z24
-	MOVQ         32(CX), SI
-	VMOVUPS      Z24, K2, (SI)(BX*4)
-	MOVQ         40(CX), SI
-	VMOVUPS      Z25, K2, (SI)(BX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         40(CX), BX
+	VMOVUPS      Z25, K2, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       56(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       48(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       (CX), R8
@@ -1336,32 +1336,32 @@ group:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       368(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       32(CX), R8
 	PREFETCHT0 (R8)
-	KMOVW      8(BX), K2
-	MOVQ       (CX), SI
-	LEAQ       12(BX), R8
-	MOVQ       (BX), R9
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       72(AX), R10
 	KMOVW      (R8), K1
-	VMOVUPS.Z  (SI), K1, Z24
+	VMOVUPS.Z  (BX), K1, Z24
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R9
 	JNZ     piece0
 
 piece0done:
-	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI), K2, Z25
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -1387,26 +1387,26 @@ piece0done:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         16(CX), SI
-	LEAQ         12(BX), R8
-	MOVQ         (BX), BX
+	MOVQ         16(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), DX
 	MOVQ         232(AX), R9
 	KMOVW        (R8), K1
-	VMOVUPS.Z    (SI), K1, Z24
-	DECQ         BX
+	VMOVUPS.Z    (BX), K1, Z24
+	DECQ         DX
 	JZ           piece1done
 
 piece1:
-	ADDQ    R9, SI
+	ADDQ    R9, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z24
-	DECQ    BX
+	VMOVUPS (BX), K1, Z24
+	DECQ    DX
 	JNZ     piece1
 
 piece1done:
-	MOVQ         24(CX), BX
-	VMOVUPS.Z    (BX), K2, Z25
+	MOVQ         24(CX), DX
+	VMOVUPS.Z    (DX), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -1433,20 +1433,20 @@ piece1done:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         32(CX), BX
-	VMOVUPS.Z    (BX), K2, Z24
+	MOVQ         32(CX), DX
+	VMOVUPS.Z    (DX), K2, Z24
 	VMULPS       Z24, Z27, Z24
-	MOVQ         40(CX), BX
-	VMOVUPS.Z    (BX), K2, Z25
+	MOVQ         40(CX), DX
+	VMOVUPS.Z    (DX), K2, Z25
 	VMULPS       Z27, Z25, Z25
 	VMOVUPS      Z6, Z26
 	VSUBPS       Z27, Z26, Z26
 	VMULPS       Z29, Z26, Z26
 	VADDPS       Z26, Z24, Z24
-	MOVQ         32(CX), BX
-	VMOVUPS      Z24, K2, (BX)
-	MOVQ         40(CX), BX
-	VMOVUPS      Z25, K2, (BX)
+	MOVQ         32(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	MOVQ         40(CX), DX
+	VMOVUPS      Z25, K2, (DX)
 	JMP          next
 
 done:
@@ -1459,52 +1459,52 @@ done:
 TEXT ·sruInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), SI
-	MOVQ         24(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, (CX)
-	MOVQ         80(AX), SI
-	MOVQ         104(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 8(CX)
-	MOVQ         160(AX), SI
-	MOVQ         184(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 24(CX)
-	MOVQ         320(AX), SI
-	MOVQ         344(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         400(AX), SI
-	MOVQ         424(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         560(AX), SI
-	MOVQ         584(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         640(AX), SI
-	MOVQ         664(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
-	MOVQ         720(AX), SI
-	MOVQ         744(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
-	MOVQ         800(AX), SI
-	MOVQ         824(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 80(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -1531,20 +1531,20 @@ TEXT ·sruInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x10, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -1557,20 +1557,20 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         696(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         688(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         64(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -1597,9 +1597,9 @@ loop:
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -1626,29 +1626,29 @@ loop:
 	VFNMADD231PS Z26, Z29, Z25
 	VFMADD231PS  Z27, Z25, Z29
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	VMULPS       Z26, Z28, Z26
 	VMOVUPS      Z6, Z27
 	VSUBPS       Z28, Z27, Z27
 	VMULPS       Z24, Z27, Z24
 	VADDPS       Z24, Z26, Z24
 	MOVQ         72(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (R9)(DX*4)
 
 stored0:
 	MOVQ         64(CX), R9
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	VPORD        Z1, Z24, Z26
 	VMOVUPS      Z12, Z27
 	VMAXPS       Z26, Z27, Z27
@@ -1680,34 +1680,34 @@ stored0:
 	VMULPS       Z25, Z26, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         80(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around1
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (R9)(DX*4)
 
 stored1:
-	ADDQ $0x10, SI
-	SUBQ $0x10, DI
+	ADDQ $0x10, DX
+	SUBQ $0x10, BX
 	JGE  loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
+	BZHIL        BX, R9, R9
 	KMOVW        R9, K2
-	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -1733,10 +1733,10 @@ tail:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -1762,22 +1762,22 @@ tail:
 	VMULPS       Z25, Z27, Z29
 	VFNMADD231PS Z26, Z29, Z25
 	VFMADD231PS  Z27, Z25, Z29
-	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         64(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
 	VMULPS       Z26, Z28, Z26
 	VMOVUPS      Z6, Z27
 	VSUBPS       Z28, Z27, Z27
 	VMULPS       Z24, Z27, Z24
 	VADDPS       Z24, Z26, Z24
-	MOVQ         72(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
-	MOVQ         64(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
+	MOVQ         72(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         64(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
 	VPORD        Z1, Z24, Z26
 	VMOVUPS      Z12, Z27
 	VMAXPS       Z26, Z27, Z27
@@ -1808,117 +1808,117 @@ tail:
 	VSUBPS       Z29, Z26, Z26
 	VMULPS       Z25, Z26, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         80(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
+	MOVQ         80(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -1931,53 +1931,53 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       696(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       688(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       64(CX), R9
 	PREFETCHT0 (R9)
-	KMOVW      8(SI), K2
-	MOVQ       (CX), DI
-	LEAQ       12(SI), R9
-	MOVQ       (SI), R10
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	KMOVW      (R9), K1
-	VMOVUPS.Z  (DI), K1, Z24
+	VMOVUPS.Z  (BX), K1, Z24
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
 	JNZ     piece0
 
 piece0done:
-	MOVQ      8(CX), DI
-	VMOVUPS.Z (DI), K2, Z25
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX), K2, Z25
 	VADDPS    Z25, Z24, Z24
-	MOVQ      16(CX), DI
-	LEAQ      12(SI), R9
-	MOVQ      (SI), R10
+	MOVQ      16(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
 	MOVQ      232(AX), R11
 	KMOVW     (R9), K1
-	VMOVUPS.Z (DI), K1, Z25
+	VMOVUPS.Z (BX), K1, Z25
 	DECQ      R10
 	JZ        piece1done
 
 piece1:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z25
+	VMOVUPS (BX), K1, Z25
 	DECQ    R10
 	JNZ     piece1
 
 piece1done:
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI), K2, Z26
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -2003,26 +2003,26 @@ piece1done:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         32(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         32(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         392(AX), R11
 	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z25
+	VMOVUPS.Z    (BX), K1, Z25
 	DECQ         R10
 	JZ           piece2done
 
 piece2:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z25
+	VMOVUPS (BX), K1, Z25
 	DECQ    R10
 	JNZ     piece2
 
 piece2done:
-	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI), K2, Z26
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -2048,38 +2048,38 @@ piece2done:
 	VMULPS       Z25, Z27, Z29
 	VFNMADD231PS Z26, Z29, Z25
 	VFMADD231PS  Z27, Z25, Z29
-	MOVQ         48(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), SI
+	MOVQ         48(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), DX
 	MOVQ         552(AX), R10
 	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z25
-	DECQ         SI
+	VMOVUPS.Z    (BX), K1, Z25
+	DECQ         DX
 	JZ           piece3done
 
 piece3:
-	ADDQ    R10, DI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z25
-	DECQ    SI
+	VMOVUPS (BX), K1, Z25
+	DECQ    DX
 	JNZ     piece3
 
 piece3done:
-	MOVQ         56(CX), SI
-	VMOVUPS.Z    (SI), K2, Z26
+	MOVQ         56(CX), DX
+	VMOVUPS.Z    (DX), K2, Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         64(CX), SI
-	VMOVUPS.Z    (SI), K2, Z26
+	MOVQ         64(CX), DX
+	VMOVUPS.Z    (DX), K2, Z26
 	VMULPS       Z26, Z28, Z26
 	VMOVUPS      Z6, Z27
 	VSUBPS       Z28, Z27, Z27
 	VMULPS       Z24, Z27, Z24
 	VADDPS       Z24, Z26, Z24
-	MOVQ         72(CX), SI
-	VMOVUPS      Z24, K2, (SI)
-	MOVQ         64(CX), SI
-	VMOVUPS      Z24, K2, (SI)
+	MOVQ         72(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	MOVQ         64(CX), DX
+	VMOVUPS      Z24, K2, (DX)
 	VPORD        Z1, Z24, Z26
 	VMOVUPS      Z12, Z27
 	VMAXPS       Z26, Z27, Z27
@@ -2110,8 +2110,8 @@ piece3done:
 	VSUBPS       Z29, Z26, Z26
 	VMULPS       Z25, Z26, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         80(CX), SI
-	VMOVUPS      Z24, K2, (SI)
+	MOVQ         80(CX), DX
+	VMOVUPS      Z24, K2, (DX)
 	JMP          next
 
 done:
@@ -2124,32 +2124,32 @@ done:
 TEXT ·sruComposeLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), BX
-	MOVQ         24(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, (CX)
-	MOVQ         80(AX), BX
-	MOVQ         104(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 8(CX)
-	MOVQ         160(AX), BX
-	MOVQ         184(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 16(CX)
-	MOVQ         240(AX), BX
-	MOVQ         264(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 24(CX)
-	MOVQ         320(AX), BX
-	MOVQ         344(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 32(CX)
-	MOVQ         400(AX), BX
-	MOVQ         424(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 40(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -2164,20 +2164,20 @@ TEXT ·sruComposeLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x10, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         48(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         (CX), R8
@@ -2186,20 +2186,20 @@ loop:
 	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         368(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         32(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Z12
+	VMOVUPS      (R8)(DX*4), Z12
 	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Z13
+	VMOVUPS      (R8)(DX*4), Z13
 	VADDPS       Z13, Z12, Z12
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Z13
+	VMOVUPS      (R8)(DX*4), Z13
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	VMOVUPS      (R8)(DX*4), Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -2226,38 +2226,38 @@ loop:
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Z13
+	VMOVUPS      (R8)(DX*4), Z13
 	VMULPS       Z13, Z16, Z13
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	VMOVUPS      (R8)(DX*4), Z14
 	VMULPS       Z16, Z14, Z14
 	VMOVUPS      Z6, Z15
 	VSUBPS       Z16, Z15, Z15
 	VMULPS       Z12, Z15, Z12
 	VADDPS       Z12, Z13, Z12
 	MOVQ         32(CX), R8
-	VMOVUPS      Z12, (R8)(BX*4)
+	VMOVUPS      Z12, (R8)(DX*4)
 	MOVQ         40(CX), R8
-	VMOVUPS      Z14, (R8)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, SI
+	VMOVUPS      Z14, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R8
-	BZHIL        SI, R8, R8
+	BZHIL        BX, R8, R8
 	KMOVW        R8, K2
-	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z12
-	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z13
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z12
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z13
 	VADDPS       Z13, Z12, Z12
-	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z13
-	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z14
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z13
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -2283,89 +2283,89 @@ tail:
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
-	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z13
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z13
 	VMULPS       Z13, Z16, Z13
-	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z14
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
 	VMULPS       Z16, Z14, Z14
 	VMOVUPS      Z6, Z15
 	VSUBPS       Z16, Z15, Z15
 	VMULPS       Z12, Z15, Z12
 	VADDPS       Z12, Z13, Z12
-	MOVQ         32(CX), SI
-	VMOVUPS      Z12, K2, (SI)(BX*4)
-	MOVQ         40(CX), SI
-	VMOVUPS      Z14, K2, (SI)(BX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS      Z12, K2, (BX)(DX*4)
+	MOVQ         40(CX), BX
+	VMOVUPS      Z14, K2, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       56(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       48(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       (CX), R8
@@ -2374,53 +2374,53 @@ group:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       368(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       32(CX), R8
 	PREFETCHT0 (R8)
-	KMOVW      8(BX), K2
-	MOVQ       (CX), SI
-	LEAQ       12(BX), R8
-	MOVQ       (BX), R9
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       72(AX), R10
 	KMOVW      (R8), K1
-	VMOVUPS.Z  (SI), K1, Z12
+	VMOVUPS.Z  (BX), K1, Z12
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z12
+	VMOVUPS (BX), K1, Z12
 	DECQ    R9
 	JNZ     piece0
 
 piece0done:
-	MOVQ      8(CX), SI
-	VMOVUPS.Z (SI), K2, Z13
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX), K2, Z13
 	VADDPS    Z13, Z12, Z12
-	MOVQ      16(CX), SI
-	LEAQ      12(BX), R8
-	MOVQ      (BX), BX
+	MOVQ      16(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), DX
 	MOVQ      232(AX), R9
 	KMOVW     (R8), K1
-	VMOVUPS.Z (SI), K1, Z13
-	DECQ      BX
+	VMOVUPS.Z (BX), K1, Z13
+	DECQ      DX
 	JZ        piece1done
 
 piece1:
-	ADDQ    R9, SI
+	ADDQ    R9, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z13
-	DECQ    BX
+	VMOVUPS (BX), K1, Z13
+	DECQ    DX
 	JNZ     piece1
 
 piece1done:
-	MOVQ         24(CX), BX
-	VMOVUPS.Z    (BX), K2, Z14
+	MOVQ         24(CX), DX
+	VMOVUPS.Z    (DX), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -2446,20 +2446,20 @@ piece1done:
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
-	MOVQ         32(CX), BX
-	VMOVUPS.Z    (BX), K2, Z13
+	MOVQ         32(CX), DX
+	VMOVUPS.Z    (DX), K2, Z13
 	VMULPS       Z13, Z16, Z13
-	MOVQ         40(CX), BX
-	VMOVUPS.Z    (BX), K2, Z14
+	MOVQ         40(CX), DX
+	VMOVUPS.Z    (DX), K2, Z14
 	VMULPS       Z16, Z14, Z14
 	VMOVUPS      Z6, Z15
 	VSUBPS       Z16, Z15, Z15
 	VMULPS       Z12, Z15, Z12
 	VADDPS       Z12, Z13, Z12
-	MOVQ         32(CX), BX
-	VMOVUPS      Z12, K2, (BX)
-	MOVQ         40(CX), BX
-	VMOVUPS      Z14, K2, (BX)
+	MOVQ         32(CX), DX
+	VMOVUPS      Z12, K2, (DX)
+	MOVQ         40(CX), DX
+	VMOVUPS      Z14, K2, (DX)
 	JMP          next
 
 done:
@@ -2472,44 +2472,44 @@ done:
 TEXT ·qrnnInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), SI
-	MOVQ         24(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, (CX)
-	MOVQ         80(AX), SI
-	MOVQ         104(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 8(CX)
-	MOVQ         160(AX), SI
-	MOVQ         184(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 24(CX)
-	MOVQ         320(AX), SI
-	MOVQ         344(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         400(AX), SI
-	MOVQ         424(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         560(AX), SI
-	MOVQ         584(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         640(AX), SI
-	MOVQ         664(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
 	VBROADCASTSS cc1a00000<>+0(SB), Z0
 	VBROADCASTSS c4b40007f<>+0(SB), Z1
 	VBROADCASTSS c4038aa3b<>+0(SB), Z2
@@ -2536,20 +2536,20 @@ TEXT ·qrnnInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c3ab5f5ff<>+0(SB), Z23
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x10, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -2560,15 +2560,15 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         536(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         528(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         48(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -2596,9 +2596,9 @@ loop:
 	VFMADD231PS  Z27, Z26, Z28
 	VPTERNLOGD   $0xd8, Z8, Z24, Z28
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z14, Z26
@@ -2625,9 +2625,9 @@ loop:
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z14, Z26
@@ -2654,49 +2654,49 @@ loop:
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z26, Z24, Z29
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z7, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z28, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         56(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (R9)(DX*4)
 
 stored0:
 	MOVQ    48(CX), R9
-	VMOVUPS Z24, (R9)(SI*4)
+	VMOVUPS Z24, (R9)(DX*4)
 	VMULPS  Z24, Z29, Z24
 	MOVQ    64(CX), R9
-	TESTQ   BX, BX
+	TESTQ   R8, R8
 	JNZ     around1
-	VMOVUPS Z24, (R9)(SI*4)
+	VMOVUPS Z24, (R9)(DX*4)
 	JMP     stored1
 
 around1:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (R9)(DX*4)
 
 stored1:
-	ADDQ $0x10, SI
-	SUBQ $0x10, DI
+	ADDQ $0x10, DX
+	SUBQ $0x10, BX
 	JGE  loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
+	BZHIL        BX, R9, R9
 	KMOVW        R9, K2
-	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -2723,10 +2723,10 @@ tail:
 	VFNMADD231PS Z25, Z28, Z26
 	VFMADD231PS  Z27, Z26, Z28
 	VPTERNLOGD   $0xd8, Z8, Z24, Z28
-	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z14, Z26
@@ -2752,10 +2752,10 @@ tail:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z14, Z26
@@ -2781,113 +2781,113 @@ tail:
 	VMULPS       Z24, Z26, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z26, Z24, Z29
-	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z7, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z28, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         56(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
-	MOVQ         48(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
+	MOVQ         56(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         48(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
 	VMULPS       Z24, Z29, Z24
-	MOVQ         64(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
+	MOVQ         64(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -2898,32 +2898,32 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       536(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       528(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       48(CX), R9
 	PREFETCHT0 (R9)
-	KMOVW      8(SI), K2
-	MOVQ       (CX), DI
-	LEAQ       12(SI), R9
-	MOVQ       (SI), R10
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	KMOVW      (R9), K1
-	VMOVUPS.Z  (DI), K1, Z24
+	VMOVUPS.Z  (BX), K1, Z24
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
 	JNZ     piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -2950,501 +2950,21 @@ piece0done:
 	VFNMADD231PS Z25, Z28, Z26
 	VFMADD231PS  Z27, Z26, Z28
 	VPTERNLOGD   $0xd8, Z8, Z24, Z28
-	MOVQ         16(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         16(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         232(AX), R11
 	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z24
+	VMOVUPS.Z    (BX), K1, Z24
 	DECQ         R10
 	JZ           piece1done
 
 piece1:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
-	JNZ     piece1
-
-piece1done:
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z14, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z18, Z25
-	VFMADD231PS  Z15, Z26, Z25
-	VSUBPS       Z18, Z25, Z25
-	VFNMADD231PS Z16, Z25, Z26
-	VFNMADD231PS Z17, Z25, Z26
-	VMOVUPS      Z23, Z27
-	VFMADD213PS  Z22, Z26, Z27
-	VFMADD213PS  Z21, Z26, Z27
-	VFMADD213PS  Z20, Z26, Z27
-	VFMADD213PS  Z19, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VSCALEFPS    Z25, Z27, Z27
-	VADDPS       Z7, Z27, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z7, Z24
-	VMOVAPS      Z27, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z27
-	VFNMADD231PS Z25, Z27, Z24
-	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         32(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), SI
-	MOVQ         392(AX), R10
-	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z24
-	DECQ         SI
-	JZ           piece2done
-
-piece2:
-	ADDQ    R10, DI
-	ADDQ    $0x04, R9
-	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
-	DECQ    SI
-	JNZ     piece2
-
-piece2done:
-	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI), K2, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z14, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z18, Z25
-	VFMADD231PS  Z15, Z26, Z25
-	VSUBPS       Z18, Z25, Z25
-	VFNMADD231PS Z16, Z25, Z26
-	VFNMADD231PS Z17, Z25, Z26
-	VMOVUPS      Z23, Z29
-	VFMADD213PS  Z22, Z26, Z29
-	VFMADD213PS  Z21, Z26, Z29
-	VFMADD213PS  Z20, Z26, Z29
-	VFMADD213PS  Z19, Z26, Z29
-	VFMADD213PS  Z7, Z26, Z29
-	VFMADD213PS  Z7, Z26, Z29
-	VSCALEFPS    Z25, Z29, Z29
-	VADDPS       Z7, Z29, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z7, Z24
-	VMOVAPS      Z29, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z29
-	VFNMADD231PS Z25, Z29, Z24
-	VFMADD231PS  Z26, Z24, Z29
-	MOVQ         48(CX), SI
-	VMOVUPS.Z    (SI), K2, Z24
-	VMULPS       Z24, Z27, Z24
-	VMOVUPS      Z7, Z25
-	VSUBPS       Z27, Z25, Z25
-	VMULPS       Z28, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         56(CX), SI
-	VMOVUPS      Z24, K2, (SI)
-	MOVQ         48(CX), SI
-	VMOVUPS      Z24, K2, (SI)
-	VMULPS       Z24, Z29, Z24
-	MOVQ         64(CX), SI
-	VMOVUPS      Z24, K2, (SI)
-	JMP          next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·qrnnComposeLoopAVX512(SB), NOSPLIT, $0-104
-	MOVQ         v_base+0(FP), AX
-	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), BX
-	MOVQ         24(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, (CX)
-	MOVQ         80(AX), BX
-	MOVQ         104(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 8(CX)
-	MOVQ         160(AX), BX
-	MOVQ         184(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 16(CX)
-	MOVQ         240(AX), BX
-	MOVQ         264(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 24(CX)
-	MOVQ         320(AX), BX
-	MOVQ         344(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 32(CX)
-	MOVQ         400(AX), BX
-	MOVQ         424(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 40(CX)
-	VBROADCASTSS cc1a00000<>+0(SB), Z0
-	VBROADCASTSS c4b40007f<>+0(SB), Z1
-	VBROADCASTSS c4038aa3b<>+0(SB), Z2
-	VBROADCASTSS c3eb17218<>+0(SB), Z3
-	VBROADCASTSS cb082e308<>+0(SB), Z4
-	VBROADCASTSS cbf000000<>+0(SB), Z5
-	VBROADCASTSS c3f000000<>+0(SB), Z6
-	VBROADCASTSS c3f800000<>+0(SB), Z7
-	VBROADCASTSS c80000000<>+0(SB), Z8
-	VBROADCASTSS c3f7fffff<>+0(SB), Z9
-	VBROADCASTSS c3f2aaa58<>+0(SB), Z10
-	VBROADCASTSS c3eaaab3a<>+0(SB), Z11
-	VBROADCASTSS c3e0913d8<>+0(SB), Z12
-	VBROADCASTSS c3d35f5ff<>+0(SB), Z13
-	VBROADCASTSS cc2d20000<>+0(SB), Z14
-	VBROADCASTSS c3fb8aa3b<>+0(SB), Z15
-	VBROADCASTSS c3f317218<>+0(SB), Z16
-	VBROADCASTSS cb102e308<>+0(SB), Z17
-	VBROADCASTSS c4b400000<>+0(SB), Z18
-	VBROADCASTSS c3effffff<>+0(SB), Z19
-	VBROADCASTSS c3e2aaa58<>+0(SB), Z20
-	VBROADCASTSS c3d2aab3a<>+0(SB), Z21
-	VBROADCASTSS c3c0913d8<>+0(SB), Z22
-	VBROADCASTSS c3ab5f5ff<>+0(SB), Z23
-
-step:
-	MOVQ rows+56(FP), DI
-
-row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
-	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x10, SI
-	JLT   tail
-
-loop:
-	MOVQ         56(AX), R8
-	IMULQ        BX, R8
-	ADDQ         48(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         (CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         64(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         376(AX), R8
-	IMULQ        BX, R8
-	ADDQ         368(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         32(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
-	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z1, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z1, Z25, Z27
-	VFNMADD231PS Z3, Z27, Z26
-	VFNMADD231PS Z4, Z27, Z26
-	VMOVUPS      Z13, Z27
-	VFMADD213PS  Z12, Z26, Z27
-	VFMADD213PS  Z11, Z26, Z27
-	VFMADD213PS  Z10, Z26, Z27
-	VFMADD213PS  Z9, Z26, Z27
-	VMULPS       Z26, Z26, Z28
-	VFMADD213PS  Z26, Z28, Z27
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z6, Z25, Z26
-	VFMADD231PS  Z27, Z25, Z26
-	VADDPS       Z7, Z26, Z25
-	VRCP14PS     Z25, Z27
-	VMULPS       Z26, Z27, Z28
-	VFNMADD231PS Z25, Z28, Z26
-	VFMADD231PS  Z27, Z26, Z28
-	VPTERNLOGD   $0xd8, Z8, Z24, Z28
-	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
-	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z14, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z18, Z25
-	VFMADD231PS  Z15, Z26, Z25
-	VSUBPS       Z18, Z25, Z25
-	VFNMADD231PS Z16, Z25, Z26
-	VFNMADD231PS Z17, Z25, Z26
-	VMOVUPS      Z23, Z27
-	VFMADD213PS  Z22, Z26, Z27
-	VFMADD213PS  Z21, Z26, Z27
-	VFMADD213PS  Z20, Z26, Z27
-	VFMADD213PS  Z19, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VSCALEFPS    Z25, Z27, Z27
-	VADDPS       Z7, Z27, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z7, Z24
-	VMOVAPS      Z27, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z27
-	VFNMADD231PS Z25, Z27, Z24
-	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
-	VMULPS       Z24, Z27, Z24
-	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
-	VMULPS       Z27, Z25, Z25
-	VMOVUPS      Z7, Z26
-	VSUBPS       Z27, Z26, Z26
-	VMULPS       Z28, Z26, Z26
-	VADDPS       Z26, Z24, Z24
-	MOVQ         32(CX), R8
-	VMOVUPS      Z24, (R8)(BX*4)
-	MOVQ         40(CX), R8
-	VMOVUPS      Z25, (R8)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, SI
-	JGE          loop
-
-tail:
-	ADDQ         $0x10, SI
-	JZ           next
-	MOVL         $0x0000ffff, R8
-	BZHIL        SI, R8, R8
-	KMOVW        R8, K2
-	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z24
-	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z1, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z1, Z25, Z27
-	VFNMADD231PS Z3, Z27, Z26
-	VFNMADD231PS Z4, Z27, Z26
-	VMOVUPS      Z13, Z27
-	VFMADD213PS  Z12, Z26, Z27
-	VFMADD213PS  Z11, Z26, Z27
-	VFMADD213PS  Z10, Z26, Z27
-	VFMADD213PS  Z9, Z26, Z27
-	VMULPS       Z26, Z26, Z28
-	VFMADD213PS  Z26, Z28, Z27
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z6, Z25, Z26
-	VFMADD231PS  Z27, Z25, Z26
-	VADDPS       Z7, Z26, Z25
-	VRCP14PS     Z25, Z27
-	VMULPS       Z26, Z27, Z28
-	VFNMADD231PS Z25, Z28, Z26
-	VFMADD231PS  Z27, Z26, Z28
-	VPTERNLOGD   $0xd8, Z8, Z24, Z28
-	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z24
-	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z14, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z18, Z25
-	VFMADD231PS  Z15, Z26, Z25
-	VSUBPS       Z18, Z25, Z25
-	VFNMADD231PS Z16, Z25, Z26
-	VFNMADD231PS Z17, Z25, Z26
-	VMOVUPS      Z23, Z27
-	VFMADD213PS  Z22, Z26, Z27
-	VFMADD213PS  Z21, Z26, Z27
-	VFMADD213PS  Z20, Z26, Z27
-	VFMADD213PS  Z19, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VSCALEFPS    Z25, Z27, Z27
-	VADDPS       Z7, Z27, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z7, Z24
-	VMOVAPS      Z27, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z27
-	VFNMADD231PS Z25, Z27, Z24
-	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z24
-	VMULPS       Z24, Z27, Z24
-	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z25
-	VMULPS       Z27, Z25, Z25
-	VMOVUPS      Z7, Z26
-	VSUBPS       Z27, Z26, Z26
-	VMULPS       Z28, Z26, Z26
-	VADDPS       Z26, Z24, Z24
-	MOVQ         32(CX), SI
-	VMOVUPS      Z24, K2, (SI)(BX*4)
-	MOVQ         40(CX), SI
-	VMOVUPS      Z25, K2, (SI)(BX*4)
-
-next:
-	DECQ DI
-	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
-	JNE  group
-	ADDQ $+368, BX
-
-group:
-	XORQ       SI, SI
-	MOVQ       56(AX), R8
-	IMULQ      SI, R8
-	ADDQ       48(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       (CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       64(AX), R9
-	LEAQ       (R8)(R9*4), R8
-	PREFETCHT0 (R8)
-	MOVQ       376(AX), R8
-	IMULQ      SI, R8
-	ADDQ       368(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       32(CX), R8
-	PREFETCHT0 (R8)
-	KMOVW      8(BX), K2
-	MOVQ       (CX), SI
-	LEAQ       12(BX), R8
-	MOVQ       (BX), R9
-	MOVQ       72(AX), R10
-	KMOVW      (R8), K1
-	VMOVUPS.Z  (SI), K1, Z24
-	DECQ       R9
-	JZ         piece0done
-
-piece0:
-	ADDQ    R10, SI
-	ADDQ    $0x04, R8
-	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z24
-	DECQ    R9
-	JNZ     piece0
-
-piece0done:
-	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI), K2, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z1, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z1, Z25, Z27
-	VFNMADD231PS Z3, Z27, Z26
-	VFNMADD231PS Z4, Z27, Z26
-	VMOVUPS      Z13, Z27
-	VFMADD213PS  Z12, Z26, Z27
-	VFMADD213PS  Z11, Z26, Z27
-	VFMADD213PS  Z10, Z26, Z27
-	VFMADD213PS  Z9, Z26, Z27
-	VMULPS       Z26, Z26, Z28
-	VFMADD213PS  Z26, Z28, Z27
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z6, Z25, Z26
-	VFMADD231PS  Z27, Z25, Z26
-	VADDPS       Z7, Z26, Z25
-	VRCP14PS     Z25, Z27
-	VMULPS       Z26, Z27, Z28
-	VFNMADD231PS Z25, Z28, Z26
-	VFMADD231PS  Z27, Z26, Z28
-	VPTERNLOGD   $0xd8, Z8, Z24, Z28
-	MOVQ         16(CX), SI
-	LEAQ         12(BX), R8
-	MOVQ         (BX), BX
-	MOVQ         232(AX), R9
-	KMOVW        (R8), K1
-	VMOVUPS.Z    (SI), K1, Z24
-	DECQ         BX
-	JZ           piece1done
-
-piece1:
-	ADDQ    R9, SI
-	ADDQ    $0x04, R8
-	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z24
-	DECQ    BX
 	JNZ     piece1
 
 piece1done:
@@ -3476,19 +2996,499 @@ piece1done:
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
 	MOVQ         32(CX), BX
-	VMOVUPS.Z    (BX), K2, Z24
+	LEAQ         12(DX), R9
+	MOVQ         (DX), DX
+	MOVQ         392(AX), R10
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (BX), K1, Z24
+	DECQ         DX
+	JZ           piece2done
+
+piece2:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z24
+	DECQ    DX
+	JNZ     piece2
+
+piece2done:
+	MOVQ         40(CX), DX
+	VMOVUPS.Z    (DX), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z29
+	VFMADD213PS  Z22, Z26, Z29
+	VFMADD213PS  Z21, Z26, Z29
+	VFMADD213PS  Z20, Z26, Z29
+	VFMADD213PS  Z19, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z7, Z29, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z29, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z26, Z24, Z29
+	MOVQ         48(CX), DX
+	VMOVUPS.Z    (DX), K2, Z24
+	VMULPS       Z24, Z27, Z24
+	VMOVUPS      Z7, Z25
+	VSUBPS       Z27, Z25, Z25
+	VMULPS       Z28, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         56(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	MOVQ         48(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	VMULPS       Z24, Z29, Z24
+	MOVQ         64(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·qrnnComposeLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	VBROADCASTSS cc1a00000<>+0(SB), Z0
+	VBROADCASTSS c4b40007f<>+0(SB), Z1
+	VBROADCASTSS c4038aa3b<>+0(SB), Z2
+	VBROADCASTSS c3eb17218<>+0(SB), Z3
+	VBROADCASTSS cb082e308<>+0(SB), Z4
+	VBROADCASTSS cbf000000<>+0(SB), Z5
+	VBROADCASTSS c3f000000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+	VBROADCASTSS c80000000<>+0(SB), Z8
+	VBROADCASTSS c3f7fffff<>+0(SB), Z9
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z10
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z11
+	VBROADCASTSS c3e0913d8<>+0(SB), Z12
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z13
+	VBROADCASTSS cc2d20000<>+0(SB), Z14
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z15
+	VBROADCASTSS c3f317218<>+0(SB), Z16
+	VBROADCASTSS cb102e308<>+0(SB), Z17
+	VBROADCASTSS c4b400000<>+0(SB), Z18
+	VBROADCASTSS c3effffff<>+0(SB), Z19
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z21
+	VBROADCASTSS c3c0913d8<>+0(SB), Z22
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z23
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         64(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         376(AX), R8
+	IMULQ        DX, R8
+	ADDQ         368(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Z24
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z1, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z1, Z25, Z27
+	VFNMADD231PS Z3, Z27, Z26
+	VFNMADD231PS Z4, Z27, Z26
+	VMOVUPS      Z13, Z27
+	VFMADD213PS  Z12, Z26, Z27
+	VFMADD213PS  Z11, Z26, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z6, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z7, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z8, Z24, Z28
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Z24
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z7, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Z24
+	VMULPS       Z24, Z27, Z24
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Z25
+	VMULPS       Z27, Z25, Z25
+	VMOVUPS      Z7, Z26
+	VSUBPS       Z27, Z26, Z26
+	VMULPS       Z28, Z26, Z26
+	VADDPS       Z26, Z24, Z24
+	MOVQ         32(CX), R8
+	VMOVUPS      Z24, (R8)(DX*4)
+	MOVQ         40(CX), R8
+	VMOVUPS      Z25, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R8
+	BZHIL        BX, R8, R8
+	KMOVW        R8, K2
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z1, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z1, Z25, Z27
+	VFNMADD231PS Z3, Z27, Z26
+	VFNMADD231PS Z4, Z27, Z26
+	VMOVUPS      Z13, Z27
+	VFMADD213PS  Z12, Z26, Z27
+	VFMADD213PS  Z11, Z26, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z6, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z7, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z8, Z24, Z28
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z7, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
 	VMULPS       Z24, Z27, Z24
 	MOVQ         40(CX), BX
-	VMOVUPS.Z    (BX), K2, Z25
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VMULPS       Z27, Z25, Z25
 	VMOVUPS      Z7, Z26
 	VSUBPS       Z27, Z26, Z26
 	VMULPS       Z28, Z26, Z26
 	VADDPS       Z26, Z24, Z24
 	MOVQ         32(CX), BX
-	VMOVUPS      Z24, K2, (BX)
+	VMOVUPS      Z24, K2, (BX)(DX*4)
 	MOVQ         40(CX), BX
-	VMOVUPS      Z25, K2, (BX)
+	VMOVUPS      Z25, K2, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       64(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      BX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       72(AX), R10
+	KMOVW      (R8), K1
+	VMOVUPS.Z  (BX), K1, Z24
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (BX), K1, Z24
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z1, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z1, Z25, Z27
+	VFNMADD231PS Z3, Z27, Z26
+	VFNMADD231PS Z4, Z27, Z26
+	VMOVUPS      Z13, Z27
+	VFMADD213PS  Z12, Z26, Z27
+	VFMADD213PS  Z11, Z26, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z6, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z7, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z8, Z24, Z28
+	MOVQ         16(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), DX
+	MOVQ         232(AX), R9
+	KMOVW        (R8), K1
+	VMOVUPS.Z    (BX), K1, Z24
+	DECQ         DX
+	JZ           piece1done
+
+piece1:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (BX), K1, Z24
+	DECQ    DX
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), DX
+	VMOVUPS.Z    (DX), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z7, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         32(CX), DX
+	VMOVUPS.Z    (DX), K2, Z24
+	VMULPS       Z24, Z27, Z24
+	MOVQ         40(CX), DX
+	VMOVUPS.Z    (DX), K2, Z25
+	VMULPS       Z27, Z25, Z25
+	VMOVUPS      Z7, Z26
+	VSUBPS       Z27, Z26, Z26
+	VMULPS       Z28, Z26, Z26
+	VADDPS       Z26, Z24, Z24
+	MOVQ         32(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	MOVQ         40(CX), DX
+	VMOVUPS      Z25, K2, (DX)
 	JMP          next
 
 done:
@@ -3501,84 +3501,84 @@ done:
 TEXT ·lsLstmCoreInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), SI
-	MOVQ         24(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, (CX)
-	MOVQ         80(AX), SI
-	MOVQ         104(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 8(CX)
-	MOVQ         160(AX), SI
-	MOVQ         184(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 24(CX)
-	MOVQ         320(AX), SI
-	MOVQ         344(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         400(AX), SI
-	MOVQ         424(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         560(AX), SI
-	MOVQ         584(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         640(AX), SI
-	MOVQ         664(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
-	MOVQ         720(AX), SI
-	MOVQ         744(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
-	MOVQ         800(AX), SI
-	MOVQ         824(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 80(CX)
-	MOVQ         880(AX), SI
-	MOVQ         904(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 88(CX)
-	MOVQ         960(AX), SI
-	MOVQ         984(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 96(CX)
-	MOVQ         1040(AX), SI
-	MOVQ         1064(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 104(CX)
-	MOVQ         1120(AX), SI
-	MOVQ         1144(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 112(CX)
-	MOVQ         1200(AX), SI
-	MOVQ         1224(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 120(CX)
-	MOVQ         1280(AX), SI
-	MOVQ         1304(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 128(CX)
-	MOVQ         1360(AX), SI
-	MOVQ         1384(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 136(CX)
-	MOVQ         1440(AX), SI
-	MOVQ         1464(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 144(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	MOVQ         1440(AX), DX
+	MOVQ         1464(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 144(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -3605,20 +3605,20 @@ TEXT ·lsLstmCoreInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x10, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         696(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         688(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         64(CX), R9
@@ -3631,7 +3631,7 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         856(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         848(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         80(CX), R9
@@ -3644,20 +3644,20 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         1016(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         1008(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         96(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -3685,14 +3685,14 @@ loop:
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -3722,14 +3722,14 @@ loop:
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z27, Z24
 	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         72(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	MOVQ         80(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	MOVQ         88(CX), R9
-	VMOVUPS      (R9)(SI*4), Z27
+	VMOVUPS      (R9)(DX*4), Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -3757,30 +3757,30 @@ loop:
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
 	MOVQ         96(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VMULPS       Z25, Z28, Z25
 	VADDPS       Z24, Z25, Z24
 	MOVQ         136(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (R9)(DX*4)
 
 stored0:
 	MOVQ         96(CX), R9
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	MOVQ         104(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         112(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	MOVQ         120(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	MOVQ         128(CX), R9
-	VMOVUPS      (R9)(SI*4), Z27
+	VMOVUPS      (R9)(DX*4), Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -3809,34 +3809,34 @@ stored0:
 	VFMADD231PS  Z27, Z25, Z28
 	VMULPS       Z24, Z28, Z24
 	MOVQ         144(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around1
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (R9)(DX*4)
 
 stored1:
-	ADDQ $0x10, SI
-	SUBQ $0x10, DI
+	ADDQ $0x10, DX
+	SUBQ $0x10, BX
 	JGE  loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
+	BZHIL        BX, R9, R9
 	KMOVW        R9, K2
-	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -3863,15 +3863,15 @@ tail:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -3900,15 +3900,15 @@ tail:
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z27, Z24
-	MOVQ         64(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         72(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         80(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
-	MOVQ         88(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z27
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -3935,23 +3935,23 @@ tail:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         96(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VMULPS       Z25, Z28, Z25
 	VADDPS       Z24, Z25, Z24
-	MOVQ         136(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
-	MOVQ         96(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
-	MOVQ         104(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         112(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
+	MOVQ         136(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         96(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         112(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         120(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
-	MOVQ         128(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z27
+	MOVQ         120(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	MOVQ         128(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -3979,181 +3979,181 @@ tail:
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
 	VMULPS       Z24, Z28, Z24
-	MOVQ         144(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
+	MOVQ         144(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 912(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 992(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1072(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1152(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	MOVQ 120(CX), SI
-	MOVQ 1232(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 120(CX)
-	MOVQ 128(CX), SI
-	MOVQ 1312(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 128(CX)
-	MOVQ 136(CX), SI
-	MOVQ 1392(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 136(CX)
-	MOVQ 144(CX), SI
-	MOVQ 1472(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 144(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 920(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 1000(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1080(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1160(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	MOVQ 120(CX), SI
-	MOVQ 1240(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 120(CX)
-	MOVQ 128(CX), SI
-	MOVQ 1320(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 128(CX)
-	MOVQ 136(CX), SI
-	MOVQ 1400(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 136(CX)
-	MOVQ 144(CX), SI
-	MOVQ 1480(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 144(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1160(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1240(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1320(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1400(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1480(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       696(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       688(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       64(CX), R9
@@ -4166,7 +4166,7 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       856(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       848(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       80(CX), R9
@@ -4179,53 +4179,53 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       1016(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       1008(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       96(CX), R9
 	PREFETCHT0 (R9)
-	KMOVW      8(SI), K2
-	MOVQ       (CX), DI
-	LEAQ       12(SI), R9
-	MOVQ       (SI), R10
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	KMOVW      (R9), K1
-	VMOVUPS.Z  (DI), K1, Z24
+	VMOVUPS.Z  (BX), K1, Z24
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
 	JNZ     piece0
 
 piece0done:
-	MOVQ      8(CX), DI
-	VMOVUPS.Z (DI), K2, Z25
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX), K2, Z25
 	VADDPS    Z25, Z24, Z24
-	MOVQ      16(CX), DI
-	LEAQ      12(SI), R9
-	MOVQ      (SI), R10
+	MOVQ      16(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
 	MOVQ      232(AX), R11
 	KMOVW     (R9), K1
-	VMOVUPS.Z (DI), K1, Z25
+	VMOVUPS.Z (BX), K1, Z25
 	DECQ      R10
 	JZ        piece1done
 
 piece1:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z25
+	VMOVUPS (BX), K1, Z25
 	DECQ    R10
 	JNZ     piece1
 
 piece1done:
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI), K2, Z26
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -4252,47 +4252,47 @@ piece1done:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         32(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         32(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         392(AX), R11
 	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z24
+	VMOVUPS.Z    (BX), K1, Z24
 	DECQ         R10
 	JZ           piece2done
 
 piece2:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
 	JNZ     piece2
 
 piece2done:
-	MOVQ      40(CX), DI
-	VMOVUPS.Z (DI), K2, Z25
+	MOVQ      40(CX), BX
+	VMOVUPS.Z (BX), K2, Z25
 	VADDPS    Z25, Z24, Z24
-	MOVQ      48(CX), DI
-	LEAQ      12(SI), R9
-	MOVQ      (SI), R10
+	MOVQ      48(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
 	MOVQ      552(AX), R11
 	KMOVW     (R9), K1
-	VMOVUPS.Z (DI), K1, Z25
+	VMOVUPS.Z (BX), K1, Z25
 	DECQ      R10
 	JZ        piece3done
 
 piece3:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z25
+	VMOVUPS (BX), K1, Z25
 	DECQ    R10
 	JNZ     piece3
 
 piece3done:
-	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI), K2, Z26
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -4321,881 +4321,42 @@ piece3done:
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z27, Z24
-	MOVQ         64(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         64(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         712(AX), R11
 	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z25
+	VMOVUPS.Z    (BX), K1, Z25
 	DECQ         R10
 	JZ           piece4done
 
 piece4:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z25
+	VMOVUPS (BX), K1, Z25
 	DECQ    R10
 	JNZ     piece4
 
 piece4done:
-	MOVQ      72(CX), DI
-	VMOVUPS.Z (DI), K2, Z26
+	MOVQ      72(CX), BX
+	VMOVUPS.Z (BX), K2, Z26
 	VADDPS    Z26, Z25, Z25
-	MOVQ      80(CX), DI
-	LEAQ      12(SI), R9
-	MOVQ      (SI), R10
+	MOVQ      80(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
 	MOVQ      872(AX), R11
 	KMOVW     (R9), K1
-	VMOVUPS.Z (DI), K1, Z26
+	VMOVUPS.Z (BX), K1, Z26
 	DECQ      R10
 	JZ        piece5done
 
 piece5:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z26
+	VMOVUPS (BX), K1, Z26
 	DECQ    R10
-	JNZ     piece5
-
-piece5done:
-	MOVQ         88(CX), DI
-	VMOVUPS.Z    (DI), K2, Z27
-	VADDPS       Z27, Z26, Z26
-	VADDPS       Z26, Z25, Z25
-	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z27
-	VMAXPS       Z26, Z27, Z27
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z27, Z26
-	VSUBPS       Z5, Z26, Z26
-	VFNMADD231PS Z3, Z26, Z27
-	VFNMADD231PS Z4, Z26, Z27
-	VMOVUPS      Z11, Z28
-	VFMADD213PS  Z10, Z27, Z28
-	VFMADD213PS  Z9, Z27, Z28
-	VFMADD213PS  Z8, Z27, Z28
-	VFMADD213PS  Z7, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VSCALEFPS    Z26, Z28, Z28
-	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K1
-	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K1, Z25
-	VRCP14PS     Z26, Z27
-	VMULPS       Z25, Z27, Z28
-	VFNMADD231PS Z26, Z28, Z25
-	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         96(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
-	VMULPS       Z25, Z28, Z25
-	VADDPS       Z24, Z25, Z24
-	MOVQ         136(CX), DI
-	VMOVUPS      Z24, K2, (DI)
-	MOVQ         96(CX), DI
-	VMOVUPS      Z24, K2, (DI)
-	MOVQ         104(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), R10
-	MOVQ         1112(AX), R11
-	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z25
-	DECQ         R10
-	JZ           piece6done
-
-piece6:
-	ADDQ    R11, DI
-	ADDQ    $0x04, R9
-	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z25
-	DECQ    R10
-	JNZ     piece6
-
-piece6done:
-	MOVQ      112(CX), DI
-	VMOVUPS.Z (DI), K2, Z26
-	VADDPS    Z26, Z25, Z25
-	MOVQ      120(CX), DI
-	LEAQ      12(SI), R9
-	MOVQ      (SI), SI
-	MOVQ      1272(AX), R10
-	KMOVW     (R9), K1
-	VMOVUPS.Z (DI), K1, Z26
-	DECQ      SI
-	JZ        piece7done
-
-piece7:
-	ADDQ    R10, DI
-	ADDQ    $0x04, R9
-	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z26
-	DECQ    SI
-	JNZ     piece7
-
-piece7done:
-	MOVQ         128(CX), SI
-	VMOVUPS.Z    (SI), K2, Z27
-	VADDPS       Z27, Z26, Z26
-	VADDPS       Z26, Z25, Z25
-	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z27
-	VMAXPS       Z26, Z27, Z27
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z27, Z26
-	VSUBPS       Z5, Z26, Z26
-	VFNMADD231PS Z3, Z26, Z27
-	VFNMADD231PS Z4, Z26, Z27
-	VMOVUPS      Z11, Z28
-	VFMADD213PS  Z10, Z27, Z28
-	VFMADD213PS  Z9, Z27, Z28
-	VFMADD213PS  Z8, Z27, Z28
-	VFMADD213PS  Z7, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VSCALEFPS    Z26, Z28, Z28
-	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K1
-	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K1, Z25
-	VRCP14PS     Z26, Z27
-	VMULPS       Z25, Z27, Z28
-	VFNMADD231PS Z26, Z28, Z25
-	VFMADD231PS  Z27, Z25, Z28
-	VMULPS       Z24, Z28, Z24
-	MOVQ         144(CX), SI
-	VMOVUPS      Z24, K2, (SI)
-	JMP          next
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·lsLstmCoreComposeLoopAVX512(SB), NOSPLIT, $0-104
-	MOVQ         v_base+0(FP), AX
-	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), BX
-	MOVQ         24(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, (CX)
-	MOVQ         80(AX), BX
-	MOVQ         104(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 8(CX)
-	MOVQ         160(AX), BX
-	MOVQ         184(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 16(CX)
-	MOVQ         240(AX), BX
-	MOVQ         264(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 24(CX)
-	MOVQ         320(AX), BX
-	MOVQ         344(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 32(CX)
-	MOVQ         400(AX), BX
-	MOVQ         424(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 40(CX)
-	MOVQ         480(AX), BX
-	MOVQ         504(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 48(CX)
-	MOVQ         560(AX), BX
-	MOVQ         584(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 56(CX)
-	MOVQ         640(AX), BX
-	MOVQ         664(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 64(CX)
-	MOVQ         720(AX), BX
-	MOVQ         744(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 72(CX)
-	MOVQ         800(AX), BX
-	MOVQ         824(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 80(CX)
-	MOVQ         880(AX), BX
-	MOVQ         904(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 88(CX)
-	MOVQ         960(AX), BX
-	MOVQ         984(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 96(CX)
-	MOVQ         1040(AX), BX
-	MOVQ         1064(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 104(CX)
-	VBROADCASTSS cc2d20000<>+0(SB), Z0
-	VBROADCASTSS c80000000<>+0(SB), Z1
-	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
-	VBROADCASTSS c3f317218<>+0(SB), Z3
-	VBROADCASTSS cb102e308<>+0(SB), Z4
-	VBROADCASTSS c4b400000<>+0(SB), Z5
-	VBROADCASTSS c3f800000<>+0(SB), Z6
-	VBROADCASTSS c3effffff<>+0(SB), Z7
-	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
-	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
-	VBROADCASTSS c3c0913d8<>+0(SB), Z10
-	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
-	VBROADCASTSS cc1a00000<>+0(SB), Z12
-	VBROADCASTSS c4b40007f<>+0(SB), Z13
-	VBROADCASTSS c4038aa3b<>+0(SB), Z14
-	VBROADCASTSS c3eb17218<>+0(SB), Z15
-	VBROADCASTSS cb082e308<>+0(SB), Z16
-	VBROADCASTSS cbf000000<>+0(SB), Z17
-	VBROADCASTSS c3f000000<>+0(SB), Z18
-	VBROADCASTSS c3f7fffff<>+0(SB), Z19
-	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
-	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
-	VBROADCASTSS c3e0913d8<>+0(SB), Z22
-	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-
-step:
-	MOVQ rows+56(FP), DI
-
-row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
-	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x10, SI
-	JLT   tail
-
-loop:
-	MOVQ         376(AX), R8
-	IMULQ        BX, R8
-	ADDQ         368(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         32(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         536(AX), R8
-	IMULQ        BX, R8
-	ADDQ         528(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         48(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         696(AX), R8
-	IMULQ        BX, R8
-	ADDQ         688(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         64(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         704(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         856(AX), R8
-	IMULQ        BX, R8
-	ADDQ         848(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         80(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         864(AX), R9
-	LEAQ         (R8)(R9*4), R8
-	PREFETCHT0   (R8)
-	MOVQ         1016(AX), R8
-	IMULQ        BX, R8
-	ADDQ         1008(AX), R8
-	SHLQ         $0x02, R8
-	ADDQ         96(CX), R8
-	PREFETCHT0   (R8)
-	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
-	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
-	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z26
-	VFNMADD231PS Z4, Z25, Z26
-	VMOVUPS      Z11, Z27
-	VFMADD213PS  Z10, Z26, Z27
-	VFMADD213PS  Z9, Z26, Z27
-	VFMADD213PS  Z8, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VFMADD213PS  Z6, Z26, Z27
-	VFMADD213PS  Z6, Z26, Z27
-	VSCALEFPS    Z25, Z27, Z27
-	VADDPS       Z6, Z27, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z27, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z27
-	VFNMADD231PS Z25, Z27, Z24
-	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Z24
-	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         48(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
-	MOVQ         56(CX), R8
-	VMOVUPS      (R8)(BX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z12, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z13, Z25
-	VFMADD231PS  Z14, Z26, Z25
-	VSUBPS       Z13, Z25, Z28
-	VFNMADD231PS Z15, Z28, Z26
-	VFNMADD231PS Z16, Z28, Z26
-	VMOVUPS      Z23, Z28
-	VFMADD213PS  Z22, Z26, Z28
-	VFMADD213PS  Z21, Z26, Z28
-	VFMADD213PS  Z20, Z26, Z28
-	VFMADD213PS  Z19, Z26, Z28
-	VMULPS       Z26, Z26, Z29
-	VFMADD213PS  Z26, Z29, Z28
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z17, Z26
-	VFMADD231PS  Z18, Z25, Z26
-	VFMADD231PS  Z28, Z25, Z26
-	VADDPS       Z6, Z26, Z25
-	VRCP14PS     Z25, Z28
-	VMULPS       Z26, Z28, Z29
-	VFNMADD231PS Z25, Z29, Z26
-	VFMADD231PS  Z28, Z26, Z29
-	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	VMULPS       Z29, Z27, Z24
-	MOVQ         64(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
-	MOVQ         72(CX), R8
-	VMOVUPS      (R8)(BX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	MOVQ         80(CX), R8
-	VMOVUPS      (R8)(BX*4), Z26
-	MOVQ         88(CX), R8
-	VMOVUPS      (R8)(BX*4), Z27
-	VADDPS       Z27, Z26, Z26
-	VADDPS       Z26, Z25, Z25
-	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z27
-	VMAXPS       Z26, Z27, Z27
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z27, Z26
-	VSUBPS       Z5, Z26, Z26
-	VFNMADD231PS Z3, Z26, Z27
-	VFNMADD231PS Z4, Z26, Z27
-	VMOVUPS      Z11, Z28
-	VFMADD213PS  Z10, Z27, Z28
-	VFMADD213PS  Z9, Z27, Z28
-	VFMADD213PS  Z8, Z27, Z28
-	VFMADD213PS  Z7, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VSCALEFPS    Z26, Z28, Z28
-	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K1
-	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K1, Z25
-	VRCP14PS     Z26, Z27
-	VMULPS       Z25, Z27, Z28
-	VFNMADD231PS Z26, Z28, Z25
-	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         96(CX), R8
-	VMOVUPS      (R8)(BX*4), Z25
-	VMULPS       Z25, Z28, Z25
-	MOVQ         104(CX), R8
-	VMOVUPS      (R8)(BX*4), Z26
-	VMULPS       Z28, Z26, Z26
-	VADDPS       Z24, Z25, Z24
-	MOVQ         96(CX), R8
-	VMOVUPS      Z24, (R8)(BX*4)
-	MOVQ         104(CX), R8
-	VMOVUPS      Z26, (R8)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, SI
-	JGE          loop
-
-tail:
-	ADDQ         $0x10, SI
-	JZ           next
-	MOVL         $0x0000ffff, R8
-	BZHIL        SI, R8, R8
-	KMOVW        R8, K2
-	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z24
-	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z25
-	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z26
-	VFNMADD231PS Z4, Z25, Z26
-	VMOVUPS      Z11, Z27
-	VFMADD213PS  Z10, Z26, Z27
-	VFMADD213PS  Z9, Z26, Z27
-	VFMADD213PS  Z8, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VFMADD213PS  Z6, Z26, Z27
-	VFMADD213PS  Z6, Z26, Z27
-	VSCALEFPS    Z25, Z27, Z27
-	VADDPS       Z6, Z27, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z27, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z27
-	VFNMADD231PS Z25, Z27, Z24
-	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z24
-	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         48(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z25
-	MOVQ         56(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z12, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z13, Z25
-	VFMADD231PS  Z14, Z26, Z25
-	VSUBPS       Z13, Z25, Z28
-	VFNMADD231PS Z15, Z28, Z26
-	VFNMADD231PS Z16, Z28, Z26
-	VMOVUPS      Z23, Z28
-	VFMADD213PS  Z22, Z26, Z28
-	VFMADD213PS  Z21, Z26, Z28
-	VFMADD213PS  Z20, Z26, Z28
-	VFMADD213PS  Z19, Z26, Z28
-	VMULPS       Z26, Z26, Z29
-	VFMADD213PS  Z26, Z29, Z28
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z17, Z26
-	VFMADD231PS  Z18, Z25, Z26
-	VFMADD231PS  Z28, Z25, Z26
-	VADDPS       Z6, Z26, Z25
-	VRCP14PS     Z25, Z28
-	VMULPS       Z26, Z28, Z29
-	VFNMADD231PS Z25, Z29, Z26
-	VFMADD231PS  Z28, Z26, Z29
-	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	VMULPS       Z29, Z27, Z24
-	MOVQ         64(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z25
-	MOVQ         72(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z26
-	VADDPS       Z26, Z25, Z25
-	MOVQ         80(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z26
-	MOVQ         88(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z27
-	VADDPS       Z27, Z26, Z26
-	VADDPS       Z26, Z25, Z25
-	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z27
-	VMAXPS       Z26, Z27, Z27
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z27, Z26
-	VSUBPS       Z5, Z26, Z26
-	VFNMADD231PS Z3, Z26, Z27
-	VFNMADD231PS Z4, Z26, Z27
-	VMOVUPS      Z11, Z28
-	VFMADD213PS  Z10, Z27, Z28
-	VFMADD213PS  Z9, Z27, Z28
-	VFMADD213PS  Z8, Z27, Z28
-	VFMADD213PS  Z7, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VSCALEFPS    Z26, Z28, Z28
-	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K1
-	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K1, Z25
-	VRCP14PS     Z26, Z27
-	VMULPS       Z25, Z27, Z28
-	VFNMADD231PS Z26, Z28, Z25
-	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         96(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z25
-	VMULPS       Z25, Z28, Z25
-	MOVQ         104(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z26
-	VMULPS       Z28, Z26, Z26
-	VADDPS       Z24, Z25, Z24
-	MOVQ         96(CX), SI
-	VMOVUPS      Z24, K2, (SI)(BX*4)
-	MOVQ         104(CX), SI
-	VMOVUPS      Z26, K2, (SI)(BX*4)
-
-next:
-	DECQ DI
-	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 512(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 592(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 672(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 72(CX), BX
-	MOVQ 752(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 80(CX), BX
-	MOVQ 832(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 88(CX), BX
-	MOVQ 912(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 96(CX), BX
-	MOVQ 992(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 104(CX), BX
-	MOVQ 1072(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
-	JMP  row
-
-nextstep:
-	DECQ DX
-	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 520(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 600(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 680(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 72(CX), BX
-	MOVQ 760(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 80(CX), BX
-	MOVQ 840(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 88(CX), BX
-	MOVQ 920(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 96(CX), BX
-	MOVQ 1000(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 104(CX), BX
-	MOVQ 1080(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
-	JMP  step
-
-packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
-	JNE  group
-	ADDQ $+368, BX
-
-group:
-	XORQ       SI, SI
-	MOVQ       376(AX), R8
-	IMULQ      SI, R8
-	ADDQ       368(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       32(CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       536(AX), R8
-	IMULQ      SI, R8
-	ADDQ       528(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       48(CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       696(AX), R8
-	IMULQ      SI, R8
-	ADDQ       688(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       64(CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       704(AX), R9
-	LEAQ       (R8)(R9*4), R8
-	PREFETCHT0 (R8)
-	MOVQ       856(AX), R8
-	IMULQ      SI, R8
-	ADDQ       848(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       80(CX), R8
-	PREFETCHT0 (R8)
-	MOVQ       864(AX), R9
-	LEAQ       (R8)(R9*4), R8
-	PREFETCHT0 (R8)
-	MOVQ       1016(AX), R8
-	IMULQ      SI, R8
-	ADDQ       1008(AX), R8
-	SHLQ       $0x02, R8
-	ADDQ       96(CX), R8
-	PREFETCHT0 (R8)
-	KMOVW      8(BX), K2
-	MOVQ       (CX), SI
-	LEAQ       12(BX), R8
-	MOVQ       (BX), R9
-	MOVQ       72(AX), R10
-	KMOVW      (R8), K1
-	VMOVUPS.Z  (SI), K1, Z24
-	DECQ       R9
-	JZ         piece0done
-
-piece0:
-	ADDQ    R10, SI
-	ADDQ    $0x04, R8
-	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z24
-	DECQ    R9
-	JNZ     piece0
-
-piece0done:
-	MOVQ      8(CX), SI
-	VMOVUPS.Z (SI), K2, Z25
-	VADDPS    Z25, Z24, Z24
-	MOVQ      16(CX), SI
-	LEAQ      12(BX), R8
-	MOVQ      (BX), R9
-	MOVQ      232(AX), R10
-	KMOVW     (R8), K1
-	VMOVUPS.Z (SI), K1, Z25
-	DECQ      R9
-	JZ        piece1done
-
-piece1:
-	ADDQ    R10, SI
-	ADDQ    $0x04, R8
-	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z25
-	DECQ    R9
-	JNZ     piece1
-
-piece1done:
-	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI), K2, Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z26
-	VFNMADD231PS Z4, Z25, Z26
-	VMOVUPS      Z11, Z27
-	VFMADD213PS  Z10, Z26, Z27
-	VFMADD213PS  Z9, Z26, Z27
-	VFMADD213PS  Z8, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VFMADD213PS  Z6, Z26, Z27
-	VFMADD213PS  Z6, Z26, Z27
-	VSCALEFPS    Z25, Z27, Z27
-	VADDPS       Z6, Z27, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z27, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z27
-	VFNMADD231PS Z25, Z27, Z24
-	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         32(CX), SI
-	LEAQ         12(BX), R8
-	MOVQ         (BX), R9
-	MOVQ         392(AX), R10
-	KMOVW        (R8), K1
-	VMOVUPS.Z    (SI), K1, Z24
-	DECQ         R9
-	JZ           piece2done
-
-piece2:
-	ADDQ    R10, SI
-	ADDQ    $0x04, R8
-	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z24
-	DECQ    R9
-	JNZ     piece2
-
-piece2done:
-	MOVQ      40(CX), SI
-	VMOVUPS.Z (SI), K2, Z25
-	VADDPS    Z25, Z24, Z24
-	MOVQ      48(CX), SI
-	LEAQ      12(BX), R8
-	MOVQ      (BX), R9
-	MOVQ      552(AX), R10
-	KMOVW     (R8), K1
-	VMOVUPS.Z (SI), K1, Z25
-	DECQ      R9
-	JZ        piece3done
-
-piece3:
-	ADDQ    R10, SI
-	ADDQ    $0x04, R8
-	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z25
-	DECQ    R9
-	JNZ     piece3
-
-piece3done:
-	MOVQ         56(CX), SI
-	VMOVUPS.Z    (SI), K2, Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z12, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z13, Z25
-	VFMADD231PS  Z14, Z26, Z25
-	VSUBPS       Z13, Z25, Z28
-	VFNMADD231PS Z15, Z28, Z26
-	VFNMADD231PS Z16, Z28, Z26
-	VMOVUPS      Z23, Z28
-	VFMADD213PS  Z22, Z26, Z28
-	VFMADD213PS  Z21, Z26, Z28
-	VFMADD213PS  Z20, Z26, Z28
-	VFMADD213PS  Z19, Z26, Z28
-	VMULPS       Z26, Z26, Z29
-	VFMADD213PS  Z26, Z29, Z28
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z17, Z26
-	VFMADD231PS  Z18, Z25, Z26
-	VFMADD231PS  Z28, Z25, Z26
-	VADDPS       Z6, Z26, Z25
-	VRCP14PS     Z25, Z28
-	VMULPS       Z26, Z28, Z29
-	VFNMADD231PS Z25, Z29, Z26
-	VFMADD231PS  Z28, Z26, Z29
-	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	VMULPS       Z29, Z27, Z24
-	MOVQ         64(CX), SI
-	LEAQ         12(BX), R8
-	MOVQ         (BX), R9
-	MOVQ         712(AX), R10
-	KMOVW        (R8), K1
-	VMOVUPS.Z    (SI), K1, Z25
-	DECQ         R9
-	JZ           piece4done
-
-piece4:
-	ADDQ    R10, SI
-	ADDQ    $0x04, R8
-	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z25
-	DECQ    R9
-	JNZ     piece4
-
-piece4done:
-	MOVQ      72(CX), SI
-	VMOVUPS.Z (SI), K2, Z26
-	VADDPS    Z26, Z25, Z25
-	MOVQ      80(CX), SI
-	LEAQ      12(BX), R8
-	MOVQ      (BX), BX
-	MOVQ      872(AX), R9
-	KMOVW     (R8), K1
-	VMOVUPS.Z (SI), K1, Z26
-	DECQ      BX
-	JZ        piece5done
-
-piece5:
-	ADDQ    R9, SI
-	ADDQ    $0x04, R8
-	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z26
-	DECQ    BX
 	JNZ     piece5
 
 piece5done:
@@ -5230,14 +4391,853 @@ piece5done:
 	MOVQ         96(CX), BX
 	VMOVUPS.Z    (BX), K2, Z25
 	VMULPS       Z25, Z28, Z25
-	MOVQ         104(CX), BX
-	VMOVUPS.Z    (BX), K2, Z26
-	VMULPS       Z28, Z26, Z26
 	VADDPS       Z24, Z25, Z24
+	MOVQ         136(CX), BX
+	VMOVUPS      Z24, K2, (BX)
 	MOVQ         96(CX), BX
 	VMOVUPS      Z24, K2, (BX)
 	MOVQ         104(CX), BX
-	VMOVUPS      Z26, K2, (BX)
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         1112(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS.Z    (BX), K1, Z25
+	DECQ         R10
+	JZ           piece6done
+
+piece6:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z25
+	DECQ    R10
+	JNZ     piece6
+
+piece6done:
+	MOVQ      112(CX), BX
+	VMOVUPS.Z (BX), K2, Z26
+	VADDPS    Z26, Z25, Z25
+	MOVQ      120(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), DX
+	MOVQ      1272(AX), R10
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z26
+	DECQ      DX
+	JZ        piece7done
+
+piece7:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z26
+	DECQ    DX
+	JNZ     piece7
+
+piece7done:
+	MOVQ         128(CX), DX
+	VMOVUPS.Z    (DX), K2, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	VMULPS       Z24, Z28, Z24
+	MOVQ         144(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·lsLstmCoreComposeLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS cc1a00000<>+0(SB), Z12
+	VBROADCASTSS c4b40007f<>+0(SB), Z13
+	VBROADCASTSS c4038aa3b<>+0(SB), Z14
+	VBROADCASTSS c3eb17218<>+0(SB), Z15
+	VBROADCASTSS cb082e308<>+0(SB), Z16
+	VBROADCASTSS cbf000000<>+0(SB), Z17
+	VBROADCASTSS c3f000000<>+0(SB), Z18
+	VBROADCASTSS c3f7fffff<>+0(SB), Z19
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
+	VBROADCASTSS c3e0913d8<>+0(SB), Z22
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         376(AX), R8
+	IMULQ        DX, R8
+	ADDQ         368(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         536(AX), R8
+	IMULQ        DX, R8
+	ADDQ         528(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         48(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         696(AX), R8
+	IMULQ        DX, R8
+	ADDQ         688(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         64(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         704(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         856(AX), R8
+	IMULQ        DX, R8
+	ADDQ         848(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         80(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         864(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	MOVQ         1016(AX), R8
+	IMULQ        DX, R8
+	ADDQ         1008(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         96(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Z24
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Z25
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Z24
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(DX*4), Z25
+	MOVQ         56(CX), R8
+	VMOVUPS      (R8)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	VMULPS       Z29, Z27, Z24
+	MOVQ         64(CX), R8
+	VMOVUPS      (R8)(DX*4), Z25
+	MOVQ         72(CX), R8
+	VMOVUPS      (R8)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         80(CX), R8
+	VMOVUPS      (R8)(DX*4), Z26
+	MOVQ         88(CX), R8
+	VMOVUPS      (R8)(DX*4), Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         96(CX), R8
+	VMOVUPS      (R8)(DX*4), Z25
+	VMULPS       Z25, Z28, Z25
+	MOVQ         104(CX), R8
+	VMOVUPS      (R8)(DX*4), Z26
+	VMULPS       Z28, Z26, Z26
+	VADDPS       Z24, Z25, Z24
+	MOVQ         96(CX), R8
+	VMOVUPS      Z24, (R8)(DX*4)
+	MOVQ         104(CX), R8
+	VMOVUPS      Z26, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R8
+	BZHIL        BX, R8, R8
+	KMOVW        R8, K2
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	VMULPS       Z29, Z27, Z24
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	VMULPS       Z25, Z28, Z25
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	VMULPS       Z28, Z26, Z26
+	VADDPS       Z24, Z25, Z24
+	MOVQ         96(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         104(CX), BX
+	VMOVUPS      Z26, K2, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       376(AX), R8
+	IMULQ      BX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       536(AX), R8
+	IMULQ      BX, R8
+	ADDQ       528(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       48(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       696(AX), R8
+	IMULQ      BX, R8
+	ADDQ       688(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       64(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       704(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       856(AX), R8
+	IMULQ      BX, R8
+	ADDQ       848(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       80(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       864(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       1016(AX), R8
+	IMULQ      BX, R8
+	ADDQ       1008(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       96(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       72(AX), R10
+	KMOVW      (R8), K1
+	VMOVUPS.Z  (BX), K1, Z24
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (BX), K1, Z24
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX), K2, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      16(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      232(AX), R10
+	KMOVW     (R8), K1
+	VMOVUPS.Z (BX), K1, Z25
+	DECQ      R9
+	JZ        piece1done
+
+piece1:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (BX), K1, Z25
+	DECQ    R9
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         32(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         392(AX), R10
+	KMOVW        (R8), K1
+	VMOVUPS.Z    (BX), K1, Z24
+	DECQ         R9
+	JZ           piece2done
+
+piece2:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (BX), K1, Z24
+	DECQ    R9
+	JNZ     piece2
+
+piece2done:
+	MOVQ      40(CX), BX
+	VMOVUPS.Z (BX), K2, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      48(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      552(AX), R10
+	KMOVW     (R8), K1
+	VMOVUPS.Z (BX), K1, Z25
+	DECQ      R9
+	JZ        piece3done
+
+piece3:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (BX), K1, Z25
+	DECQ    R9
+	JNZ     piece3
+
+piece3done:
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	VMULPS       Z29, Z27, Z24
+	MOVQ         64(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         712(AX), R10
+	KMOVW        (R8), K1
+	VMOVUPS.Z    (BX), K1, Z25
+	DECQ         R9
+	JZ           piece4done
+
+piece4:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (BX), K1, Z25
+	DECQ    R9
+	JNZ     piece4
+
+piece4done:
+	MOVQ      72(CX), BX
+	VMOVUPS.Z (BX), K2, Z26
+	VADDPS    Z26, Z25, Z25
+	MOVQ      80(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), DX
+	MOVQ      872(AX), R9
+	KMOVW     (R8), K1
+	VMOVUPS.Z (BX), K1, Z26
+	DECQ      DX
+	JZ        piece5done
+
+piece5:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (BX), K1, Z26
+	DECQ    DX
+	JNZ     piece5
+
+piece5done:
+	MOVQ         88(CX), DX
+	VMOVUPS.Z    (DX), K2, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         96(CX), DX
+	VMOVUPS.Z    (DX), K2, Z25
+	VMULPS       Z25, Z28, Z25
+	MOVQ         104(CX), DX
+	VMOVUPS.Z    (DX), K2, Z26
+	VMULPS       Z28, Z26, Z26
+	VADDPS       Z24, Z25, Z24
+	MOVQ         96(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	MOVQ         104(CX), DX
+	VMOVUPS      Z26, K2, (DX)
 	JMP          next
 
 done:
@@ -5250,32 +5250,32 @@ done:
 TEXT ·mingruInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), SI
-	MOVQ         24(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, (CX)
-	MOVQ         80(AX), SI
-	MOVQ         104(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 8(CX)
-	MOVQ         160(AX), SI
-	MOVQ         184(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 24(CX)
-	MOVQ         320(AX), SI
-	MOVQ         344(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         400(AX), SI
-	MOVQ         424(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -5291,20 +5291,20 @@ TEXT ·mingruInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c00000000<>+0(SB), Z12
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x10, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -5313,15 +5313,15 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         376(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         368(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         32(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z13
+	VMOVUPS      (R9)(DX*4), Z13
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z14
+	VMOVUPS      (R9)(DX*4), Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -5348,9 +5348,9 @@ loop:
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z13
+	VMOVUPS      (R9)(DX*4), Z13
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z14
+	VMOVUPS      (R9)(DX*4), Z14
 	VADDPS       Z14, Z13, Z13
 	VMOVUPS      Z12, Z14
 	VMAXPS       Z13, Z14, Z14
@@ -5384,36 +5384,36 @@ loop:
 	VMOVUPS      Z6, Z14
 	VSUBPS       Z16, Z14, Z14
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z15
+	VMOVUPS      (R9)(DX*4), Z15
 	VMULPS       Z15, Z14, Z14
 	VMULPS       Z13, Z16, Z13
 	VADDPS       Z13, Z14, Z13
 	MOVQ         40(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Z13, (R9)(SI*4)
+	VMOVUPS      Z13, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z13, (R9)(SI*4)
+	VMOVNTPS Z13, (R9)(DX*4)
 
 stored0:
 	MOVQ    32(CX), R9
-	VMOVUPS Z13, (R9)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	VMOVUPS Z13, (R9)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
 	JGE     loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
+	BZHIL        BX, R9, R9
 	KMOVW        R9, K2
-	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z13
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z14
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z13
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -5439,10 +5439,10 @@ tail:
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
-	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z13
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z14
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z13
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VMOVUPS      Z12, Z14
 	VMAXPS       Z13, Z14, Z14
@@ -5475,84 +5475,84 @@ tail:
 	VADDPS       Z18, Z14, Z13
 	VMOVUPS      Z6, Z14
 	VSUBPS       Z16, Z14, Z14
-	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z15
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
 	VMULPS       Z15, Z14, Z14
 	VMULPS       Z13, Z16, Z13
 	VADDPS       Z13, Z14, Z13
-	MOVQ         40(CX), DI
-	VMOVUPS      Z13, K2, (DI)(SI*4)
-	MOVQ         32(CX), DI
-	VMOVUPS      Z13, K2, (DI)(SI*4)
+	MOVQ         40(CX), BX
+	VMOVUPS      Z13, K2, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS      Z13, K2, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -5561,32 +5561,32 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       376(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       368(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       32(CX), R9
 	PREFETCHT0 (R9)
-	KMOVW      8(SI), K2
-	MOVQ       (CX), DI
-	LEAQ       12(SI), R9
-	MOVQ       (SI), R10
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	KMOVW      (R9), K1
-	VMOVUPS.Z  (DI), K1, Z13
+	VMOVUPS.Z  (BX), K1, Z13
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z13
+	VMOVUPS (BX), K1, Z13
 	DECQ    R10
 	JNZ     piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI), K2, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -5612,26 +5612,26 @@ piece0done:
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
-	MOVQ         16(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), SI
+	MOVQ         16(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), DX
 	MOVQ         232(AX), R10
 	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z13
-	DECQ         SI
+	VMOVUPS.Z    (BX), K1, Z13
+	DECQ         DX
 	JZ           piece1done
 
 piece1:
-	ADDQ    R10, DI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z13
-	DECQ    SI
+	VMOVUPS (BX), K1, Z13
+	DECQ    DX
 	JNZ     piece1
 
 piece1done:
-	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI), K2, Z14
+	MOVQ         24(CX), DX
+	VMOVUPS.Z    (DX), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VMOVUPS      Z12, Z14
 	VMAXPS       Z13, Z14, Z14
@@ -5664,15 +5664,15 @@ piece1done:
 	VADDPS       Z18, Z14, Z13
 	VMOVUPS      Z6, Z14
 	VSUBPS       Z16, Z14, Z14
-	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI), K2, Z15
+	MOVQ         32(CX), DX
+	VMOVUPS.Z    (DX), K2, Z15
 	VMULPS       Z15, Z14, Z14
 	VMULPS       Z13, Z16, Z13
 	VADDPS       Z13, Z14, Z13
-	MOVQ         40(CX), SI
-	VMOVUPS      Z13, K2, (SI)
-	MOVQ         32(CX), SI
-	VMOVUPS      Z13, K2, (SI)
+	MOVQ         40(CX), DX
+	VMOVUPS      Z13, K2, (DX)
+	MOVQ         32(CX), DX
+	VMOVUPS      Z13, K2, (DX)
 	JMP          next
 
 done:
@@ -5688,32 +5688,32 @@ GLOBL c00000000<>(SB), RODATA|NOPTR, $4
 TEXT ·mingruComposeLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), BX
-	MOVQ         24(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, (CX)
-	MOVQ         80(AX), BX
-	MOVQ         104(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 8(CX)
-	MOVQ         160(AX), BX
-	MOVQ         184(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 16(CX)
-	MOVQ         240(AX), BX
-	MOVQ         264(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 24(CX)
-	MOVQ         320(AX), BX
-	MOVQ         344(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 32(CX)
-	MOVQ         400(AX), BX
-	MOVQ         424(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 40(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -5729,20 +5729,20 @@ TEXT ·mingruComposeLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c00000000<>+0(SB), Z12
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x10, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         48(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         (CX), R8
@@ -5751,15 +5751,15 @@ loop:
 	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         368(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         32(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Z13
+	VMOVUPS      (R8)(DX*4), Z13
 	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	VMOVUPS      (R8)(DX*4), Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -5786,9 +5786,9 @@ loop:
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Z13
+	VMOVUPS      (R8)(DX*4), Z13
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	VMOVUPS      (R8)(DX*4), Z14
 	VADDPS       Z14, Z13, Z13
 	VMOVUPS      Z12, Z14
 	VMAXPS       Z13, Z14, Z14
@@ -5822,31 +5822,31 @@ loop:
 	VMOVUPS      Z6, Z14
 	VSUBPS       Z16, Z14, Z14
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Z15
+	VMOVUPS      (R8)(DX*4), Z15
 	VMULPS       Z15, Z14, Z15
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Z17
+	VMOVUPS      (R8)(DX*4), Z17
 	VMULPS       Z14, Z17, Z14
 	VMULPS       Z13, Z16, Z13
 	VADDPS       Z13, Z15, Z13
 	MOVQ         32(CX), R8
-	VMOVUPS      Z13, (R8)(BX*4)
+	VMOVUPS      Z13, (R8)(DX*4)
 	MOVQ         40(CX), R8
-	VMOVUPS      Z14, (R8)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, SI
+	VMOVUPS      Z14, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R8
-	BZHIL        SI, R8, R8
+	BZHIL        BX, R8, R8
 	KMOVW        R8, K2
-	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z13
-	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z14
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z13
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -5872,10 +5872,10 @@ tail:
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
-	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z13
-	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z14
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z13
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VMOVUPS      Z12, Z14
 	VMAXPS       Z13, Z14, Z14
@@ -5908,87 +5908,87 @@ tail:
 	VADDPS       Z18, Z14, Z13
 	VMOVUPS      Z6, Z14
 	VSUBPS       Z16, Z14, Z14
-	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z15
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
 	VMULPS       Z15, Z14, Z15
-	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z17
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z17
 	VMULPS       Z14, Z17, Z14
 	VMULPS       Z13, Z16, Z13
 	VADDPS       Z13, Z15, Z13
-	MOVQ         32(CX), SI
-	VMOVUPS      Z13, K2, (SI)(BX*4)
-	MOVQ         40(CX), SI
-	VMOVUPS      Z14, K2, (SI)(BX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS      Z13, K2, (BX)(DX*4)
+	MOVQ         40(CX), BX
+	VMOVUPS      Z14, K2, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       56(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       48(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       (CX), R8
@@ -5997,32 +5997,32 @@ group:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       368(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       32(CX), R8
 	PREFETCHT0 (R8)
-	KMOVW      8(BX), K2
-	MOVQ       (CX), SI
-	LEAQ       12(BX), R8
-	MOVQ       (BX), R9
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       72(AX), R10
 	KMOVW      (R8), K1
-	VMOVUPS.Z  (SI), K1, Z13
+	VMOVUPS.Z  (BX), K1, Z13
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z13
+	VMOVUPS (BX), K1, Z13
 	DECQ    R9
 	JNZ     piece0
 
 piece0done:
-	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI), K2, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -6048,26 +6048,26 @@ piece0done:
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
-	MOVQ         16(CX), SI
-	LEAQ         12(BX), R8
-	MOVQ         (BX), BX
+	MOVQ         16(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), DX
 	MOVQ         232(AX), R9
 	KMOVW        (R8), K1
-	VMOVUPS.Z    (SI), K1, Z13
-	DECQ         BX
+	VMOVUPS.Z    (BX), K1, Z13
+	DECQ         DX
 	JZ           piece1done
 
 piece1:
-	ADDQ    R9, SI
+	ADDQ    R9, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z13
-	DECQ    BX
+	VMOVUPS (BX), K1, Z13
+	DECQ    DX
 	JNZ     piece1
 
 piece1done:
-	MOVQ         24(CX), BX
-	VMOVUPS.Z    (BX), K2, Z14
+	MOVQ         24(CX), DX
+	VMOVUPS.Z    (DX), K2, Z14
 	VADDPS       Z14, Z13, Z13
 	VMOVUPS      Z12, Z14
 	VMAXPS       Z13, Z14, Z14
@@ -6100,18 +6100,18 @@ piece1done:
 	VADDPS       Z18, Z14, Z13
 	VMOVUPS      Z6, Z14
 	VSUBPS       Z16, Z14, Z14
-	MOVQ         32(CX), BX
-	VMOVUPS.Z    (BX), K2, Z15
+	MOVQ         32(CX), DX
+	VMOVUPS.Z    (DX), K2, Z15
 	VMULPS       Z15, Z14, Z15
-	MOVQ         40(CX), BX
-	VMOVUPS.Z    (BX), K2, Z17
+	MOVQ         40(CX), DX
+	VMOVUPS.Z    (DX), K2, Z17
 	VMULPS       Z14, Z17, Z14
 	VMULPS       Z13, Z16, Z13
 	VADDPS       Z13, Z15, Z13
-	MOVQ         32(CX), BX
-	VMOVUPS      Z13, K2, (BX)
-	MOVQ         40(CX), BX
-	VMOVUPS      Z14, K2, (BX)
+	MOVQ         32(CX), DX
+	VMOVUPS      Z13, K2, (DX)
+	MOVQ         40(CX), DX
+	VMOVUPS      Z14, K2, (DX)
 	JMP          next
 
 done:
@@ -6124,44 +6124,44 @@ done:
 TEXT ·rgLruScanInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), SI
-	MOVQ         24(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, (CX)
-	MOVQ         80(AX), SI
-	MOVQ         104(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 8(CX)
-	MOVQ         160(AX), SI
-	MOVQ         184(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 24(CX)
-	MOVQ         320(AX), SI
-	MOVQ         344(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         400(AX), SI
-	MOVQ         424(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         560(AX), SI
-	MOVQ         584(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         640(AX), SI
-	MOVQ         664(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -6178,20 +6178,20 @@ TEXT ·rgLruScanInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c00000000<>+0(SB), Z13
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x10, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -6202,15 +6202,15 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         616(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         608(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         56(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z14
+	VMOVUPS      (R9)(DX*4), Z14
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z15
+	VMOVUPS      (R9)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -6237,9 +6237,9 @@ loop:
 	VFNMADD231PS Z15, Z17, Z14
 	VFMADD231PS  Z16, Z14, Z17
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z14
+	VMOVUPS      (R9)(DX*4), Z14
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z15
+	VMOVUPS      (R9)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -6266,12 +6266,12 @@ loop:
 	VFNMADD231PS Z15, Z18, Z14
 	VFMADD231PS  Z16, Z14, Z18
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z14
+	VMOVUPS      (R9)(DX*4), Z14
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z15
+	VMOVUPS      (R9)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Z15
+	VMOVUPS      (R9)(DX*4), Z15
 	VPORD        Z1, Z15, Z16
 	VMOVUPS      Z0, Z19
 	VMAXPS       Z16, Z19, Z19
@@ -6335,37 +6335,37 @@ loop:
 	VMAXPS       Z16, Z15, Z15
 	VSQRTPS      Z15, Z15
 	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Z16
+	VMOVUPS      (R9)(DX*4), Z16
 	VMULPS       Z16, Z17, Z16
 	VMULPS       Z14, Z18, Z14
 	VMULPS       Z14, Z15, Z14
 	VADDPS       Z14, Z16, Z14
 	MOVQ         64(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Z14, (R9)(SI*4)
+	VMOVUPS      Z14, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z14, (R9)(SI*4)
+	VMOVNTPS Z14, (R9)(DX*4)
 
 stored0:
 	MOVQ    56(CX), R9
-	VMOVUPS Z14, (R9)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	VMOVUPS Z14, (R9)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
 	JGE     loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
+	BZHIL        BX, R9, R9
 	KMOVW        R9, K2
-	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z14
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z15
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -6391,10 +6391,10 @@ tail:
 	VMULPS       Z14, Z16, Z17
 	VFNMADD231PS Z15, Z17, Z14
 	VFMADD231PS  Z16, Z14, Z17
-	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z14
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z15
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -6420,13 +6420,13 @@ tail:
 	VMULPS       Z14, Z16, Z18
 	VFNMADD231PS Z15, Z18, Z14
 	VFMADD231PS  Z16, Z14, Z18
-	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z14
-	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z15
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z15
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
 	VPORD        Z1, Z15, Z16
 	VMOVUPS      Z0, Z19
 	VMAXPS       Z16, Z19, Z19
@@ -6489,109 +6489,109 @@ tail:
 	VMOVUPS      Z13, Z15
 	VMAXPS       Z16, Z15, Z15
 	VSQRTPS      Z15, Z15
-	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z16
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z16
 	VMULPS       Z16, Z17, Z16
 	VMULPS       Z14, Z18, Z14
 	VMULPS       Z14, Z15, Z14
 	VADDPS       Z14, Z16, Z14
-	MOVQ         64(CX), DI
-	VMOVUPS      Z14, K2, (DI)(SI*4)
-	MOVQ         56(CX), DI
-	VMOVUPS      Z14, K2, (DI)(SI*4)
+	MOVQ         64(CX), BX
+	VMOVUPS      Z14, K2, (BX)(DX*4)
+	MOVQ         56(CX), BX
+	VMOVUPS      Z14, K2, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -6602,32 +6602,32 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       616(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       608(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       56(CX), R9
 	PREFETCHT0 (R9)
-	KMOVW      8(SI), K2
-	MOVQ       (CX), DI
-	LEAQ       12(SI), R9
-	MOVQ       (SI), R10
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	KMOVW      (R9), K1
-	VMOVUPS.Z  (DI), K1, Z14
+	VMOVUPS.Z  (BX), K1, Z14
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z14
+	VMOVUPS (BX), K1, Z14
 	DECQ    R10
 	JNZ     piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI), K2, Z15
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -6653,26 +6653,26 @@ piece0done:
 	VMULPS       Z14, Z16, Z17
 	VFNMADD231PS Z15, Z17, Z14
 	VFMADD231PS  Z16, Z14, Z17
-	MOVQ         16(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         16(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         232(AX), R11
 	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z14
+	VMOVUPS.Z    (BX), K1, Z14
 	DECQ         R10
 	JZ           piece1done
 
 piece1:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z14
+	VMOVUPS (BX), K1, Z14
 	DECQ    R10
 	JNZ     piece1
 
 piece1done:
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI), K2, Z15
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -6698,29 +6698,29 @@ piece1done:
 	VMULPS       Z14, Z16, Z18
 	VFNMADD231PS Z15, Z18, Z14
 	VFMADD231PS  Z16, Z14, Z18
-	MOVQ         32(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), SI
+	MOVQ         32(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), DX
 	MOVQ         392(AX), R10
 	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z14
-	DECQ         SI
+	VMOVUPS.Z    (BX), K1, Z14
+	DECQ         DX
 	JZ           piece2done
 
 piece2:
-	ADDQ    R10, DI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z14
-	DECQ    SI
+	VMOVUPS (BX), K1, Z14
+	DECQ    DX
 	JNZ     piece2
 
 piece2done:
-	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI), K2, Z15
+	MOVQ         40(CX), DX
+	VMOVUPS.Z    (DX), K2, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(CX), SI
-	VMOVUPS.Z    (SI), K2, Z15
+	MOVQ         48(CX), DX
+	VMOVUPS.Z    (DX), K2, Z15
 	VPORD        Z1, Z15, Z16
 	VMOVUPS      Z0, Z19
 	VMAXPS       Z16, Z19, Z19
@@ -6783,16 +6783,16 @@ piece2done:
 	VMOVUPS      Z13, Z15
 	VMAXPS       Z16, Z15, Z15
 	VSQRTPS      Z15, Z15
-	MOVQ         56(CX), SI
-	VMOVUPS.Z    (SI), K2, Z16
+	MOVQ         56(CX), DX
+	VMOVUPS.Z    (DX), K2, Z16
 	VMULPS       Z16, Z17, Z16
 	VMULPS       Z14, Z18, Z14
 	VMULPS       Z14, Z15, Z14
 	VADDPS       Z14, Z16, Z14
-	MOVQ         64(CX), SI
-	VMOVUPS      Z14, K2, (SI)
-	MOVQ         56(CX), SI
-	VMOVUPS      Z14, K2, (SI)
+	MOVQ         64(CX), DX
+	VMOVUPS      Z14, K2, (DX)
+	MOVQ         56(CX), DX
+	VMOVUPS      Z14, K2, (DX)
 	JMP          next
 
 done:
@@ -6934,44 +6934,44 @@ GLOBL v3eaaaaab<>(SB), RODATA|NOPTR, $64
 TEXT ·rgLruScanComposeLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), BX
-	MOVQ         24(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, (CX)
-	MOVQ         80(AX), BX
-	MOVQ         104(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 8(CX)
-	MOVQ         160(AX), BX
-	MOVQ         184(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 16(CX)
-	MOVQ         240(AX), BX
-	MOVQ         264(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 24(CX)
-	MOVQ         320(AX), BX
-	MOVQ         344(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 32(CX)
-	MOVQ         400(AX), BX
-	MOVQ         424(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 40(CX)
-	MOVQ         480(AX), BX
-	MOVQ         504(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 48(CX)
-	MOVQ         560(AX), BX
-	MOVQ         584(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 56(CX)
-	MOVQ         640(AX), BX
-	MOVQ         664(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 64(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -6988,20 +6988,20 @@ TEXT ·rgLruScanComposeLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c00000000<>+0(SB), Z13
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x10, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         48(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         (CX), R8
@@ -7012,15 +7012,15 @@ loop:
 	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         616(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         608(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         56(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	VMOVUPS      (R8)(DX*4), Z14
 	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Z15
+	VMOVUPS      (R8)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -7047,9 +7047,9 @@ loop:
 	VFNMADD231PS Z15, Z17, Z14
 	VFMADD231PS  Z16, Z14, Z17
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	VMOVUPS      (R8)(DX*4), Z14
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Z15
+	VMOVUPS      (R8)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -7076,12 +7076,12 @@ loop:
 	VFNMADD231PS Z15, Z18, Z14
 	VFMADD231PS  Z16, Z14, Z18
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	VMOVUPS      (R8)(DX*4), Z14
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Z15
+	VMOVUPS      (R8)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
 	MOVQ         48(CX), R8
-	VMOVUPS      (R8)(BX*4), Z15
+	VMOVUPS      (R8)(DX*4), Z15
 	VPORD        Z1, Z15, Z16
 	VMOVUPS      Z0, Z19
 	VMAXPS       Z16, Z19, Z19
@@ -7145,32 +7145,32 @@ loop:
 	VMAXPS       Z16, Z15, Z15
 	VSQRTPS      Z15, Z15
 	MOVQ         56(CX), R8
-	VMOVUPS      (R8)(BX*4), Z16
+	VMOVUPS      (R8)(DX*4), Z16
 	VMULPS       Z16, Z17, Z16
 	MOVQ         64(CX), R8
-	VMOVUPS      (R8)(BX*4), Z19
+	VMOVUPS      (R8)(DX*4), Z19
 	VMULPS       Z17, Z19, Z17
 	VMULPS       Z14, Z18, Z14
 	VMULPS       Z14, Z15, Z14
 	VADDPS       Z14, Z16, Z14
 	MOVQ         56(CX), R8
-	VMOVUPS      Z14, (R8)(BX*4)
+	VMOVUPS      Z14, (R8)(DX*4)
 	MOVQ         64(CX), R8
-	VMOVUPS      Z17, (R8)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, SI
+	VMOVUPS      Z17, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R8
-	BZHIL        SI, R8, R8
+	BZHIL        BX, R8, R8
 	KMOVW        R8, K2
-	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z14
-	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z15
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -7196,10 +7196,10 @@ tail:
 	VMULPS       Z14, Z16, Z17
 	VFNMADD231PS Z15, Z17, Z14
 	VFMADD231PS  Z16, Z14, Z17
-	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z14
-	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z15
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -7225,13 +7225,13 @@ tail:
 	VMULPS       Z14, Z16, Z18
 	VFNMADD231PS Z15, Z18, Z14
 	VFMADD231PS  Z16, Z14, Z18
-	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z14
-	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z15
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z15
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
 	VPORD        Z1, Z15, Z16
 	VMOVUPS      Z0, Z19
 	VMAXPS       Z16, Z19, Z19
@@ -7294,112 +7294,112 @@ tail:
 	VMOVUPS      Z13, Z15
 	VMAXPS       Z16, Z15, Z15
 	VSQRTPS      Z15, Z15
-	MOVQ         56(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z16
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z16
 	VMULPS       Z16, Z17, Z16
-	MOVQ         64(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K2, Z19
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z19
 	VMULPS       Z17, Z19, Z17
 	VMULPS       Z14, Z18, Z14
 	VMULPS       Z14, Z15, Z14
 	VADDPS       Z14, Z16, Z14
-	MOVQ         56(CX), SI
-	VMOVUPS      Z14, K2, (SI)(BX*4)
-	MOVQ         64(CX), SI
-	VMOVUPS      Z17, K2, (SI)(BX*4)
+	MOVQ         56(CX), BX
+	VMOVUPS      Z14, K2, (BX)(DX*4)
+	MOVQ         64(CX), BX
+	VMOVUPS      Z17, K2, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 512(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 592(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 672(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 520(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 600(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 680(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       56(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       48(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       (CX), R8
@@ -7410,32 +7410,32 @@ group:
 	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       616(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       608(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       56(CX), R8
 	PREFETCHT0 (R8)
-	KMOVW      8(BX), K2
-	MOVQ       (CX), SI
-	LEAQ       12(BX), R8
-	MOVQ       (BX), R9
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       72(AX), R10
 	KMOVW      (R8), K1
-	VMOVUPS.Z  (SI), K1, Z14
+	VMOVUPS.Z  (BX), K1, Z14
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z14
+	VMOVUPS (BX), K1, Z14
 	DECQ    R9
 	JNZ     piece0
 
 piece0done:
-	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI), K2, Z15
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -7461,26 +7461,26 @@ piece0done:
 	VMULPS       Z14, Z16, Z17
 	VFNMADD231PS Z15, Z17, Z14
 	VFMADD231PS  Z16, Z14, Z17
-	MOVQ         16(CX), SI
-	LEAQ         12(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         16(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         232(AX), R10
 	KMOVW        (R8), K1
-	VMOVUPS.Z    (SI), K1, Z14
+	VMOVUPS.Z    (BX), K1, Z14
 	DECQ         R9
 	JZ           piece1done
 
 piece1:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z14
+	VMOVUPS (BX), K1, Z14
 	DECQ    R9
 	JNZ     piece1
 
 piece1done:
-	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI), K2, Z15
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -7506,29 +7506,29 @@ piece1done:
 	VMULPS       Z14, Z16, Z18
 	VFNMADD231PS Z15, Z18, Z14
 	VFMADD231PS  Z16, Z14, Z18
-	MOVQ         32(CX), SI
-	LEAQ         12(BX), R8
-	MOVQ         (BX), BX
+	MOVQ         32(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), DX
 	MOVQ         392(AX), R9
 	KMOVW        (R8), K1
-	VMOVUPS.Z    (SI), K1, Z14
-	DECQ         BX
+	VMOVUPS.Z    (BX), K1, Z14
+	DECQ         DX
 	JZ           piece2done
 
 piece2:
-	ADDQ    R9, SI
+	ADDQ    R9, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K1
-	VMOVUPS (SI), K1, Z14
-	DECQ    BX
+	VMOVUPS (BX), K1, Z14
+	DECQ    DX
 	JNZ     piece2
 
 piece2done:
-	MOVQ         40(CX), BX
-	VMOVUPS.Z    (BX), K2, Z15
+	MOVQ         40(CX), DX
+	VMOVUPS.Z    (DX), K2, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(CX), BX
-	VMOVUPS.Z    (BX), K2, Z15
+	MOVQ         48(CX), DX
+	VMOVUPS.Z    (DX), K2, Z15
 	VPORD        Z1, Z15, Z16
 	VMOVUPS      Z0, Z19
 	VMAXPS       Z16, Z19, Z19
@@ -7591,19 +7591,19 @@ piece2done:
 	VMOVUPS      Z13, Z15
 	VMAXPS       Z16, Z15, Z15
 	VSQRTPS      Z15, Z15
-	MOVQ         56(CX), BX
-	VMOVUPS.Z    (BX), K2, Z16
+	MOVQ         56(CX), DX
+	VMOVUPS.Z    (DX), K2, Z16
 	VMULPS       Z16, Z17, Z16
-	MOVQ         64(CX), BX
-	VMOVUPS.Z    (BX), K2, Z19
+	MOVQ         64(CX), DX
+	VMOVUPS.Z    (DX), K2, Z19
 	VMULPS       Z17, Z19, Z17
 	VMULPS       Z14, Z18, Z14
 	VMULPS       Z14, Z15, Z14
 	VADDPS       Z14, Z16, Z14
-	MOVQ         56(CX), BX
-	VMOVUPS      Z14, K2, (BX)
-	MOVQ         64(CX), BX
-	VMOVUPS      Z17, K2, (BX)
+	MOVQ         56(CX), DX
+	VMOVUPS      Z14, K2, (DX)
+	MOVQ         64(CX), DX
+	VMOVUPS      Z17, K2, (DX)
 	JMP          next
 
 done:

@@ -4,25 +4,49 @@
 
 #include "textflag.h"
 
-// func rnnTanhInferenceAVX2(v [][]float32, n int)
+// func rnnTanhInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·rnnTanhInferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·rnnTanhInferenceAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -49,31 +73,31 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	MOVQ         96(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -100,9 +124,34 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         96(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
@@ -292,114 +341,204 @@ DATA mask<>+120(SB)/4, $0x00000000
 DATA mask<>+124(SB)/4, $0x00000000
 GLOBL mask<>(SB), RODATA|NOPTR, $128
 
-// func rnnTanhBackwardAVX2(v [][]float32, n int)
+// func rnnTanhBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, FMA3
-TEXT ·rnnTanhBackwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·rnnTanhBackwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VFNMADD231PS Y1, Y1, Y2
 	VMULPS       Y0, Y2, Y2
-	MOVQ         72(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
+	MOVQ         24(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VFNMADD231PS Y1, Y1, Y2
 	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         72(AX), AX
-	VMASKMOVPS   Y2, Y0, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         24(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func rnnReluInferenceAVX2(v [][]float32, n int)
+// func rnnReluInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX
-TEXT ·rnnReluInferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·rnnReluInferenceAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ    (AX), BX
-	VMOVUPS (BX)(DX*4), Y0
-	MOVQ    24(AX), BX
-	VMOVUPS (BX)(DX*4), Y1
+	MOVQ    (CX), DI
+	VMOVUPS (DI)(DX*4), Y0
+	MOVQ    8(CX), DI
+	VMOVUPS (DI)(DX*4), Y1
 	VADDPS  Y1, Y0, Y0
-	MOVQ    48(AX), BX
-	VMOVUPS (BX)(DX*4), Y1
-	MOVQ    72(AX), BX
-	VMOVUPS (BX)(DX*4), Y2
+	MOVQ    16(CX), DI
+	VMOVUPS (DI)(DX*4), Y1
+	MOVQ    24(CX), DI
+	VMOVUPS (DI)(DX*4), Y2
 	VADDPS  Y2, Y1, Y1
 	VADDPS  Y1, Y0, Y0
 	VMOVUPS c00000000<>+0(SB), Y1
 	VMAXPS  Y0, Y1, Y1
-	MOVQ    96(AX), BX
-	VMOVUPS Y1, (BX)(DX*4)
+	MOVQ    32(CX), DI
+	VMOVUPS Y1, (DI)(DX*4)
 	ADDQ    $0x08, DX
-	SUBQ    $0x08, CX
+	SUBQ    $0x08, BX
 	JGE     loop
 
 tail:
-	ADDQ       $0x08, CX
-	JZ         done
-	LEAQ       mask<>+0(SB), BX
-	MOVQ       $0x00000010, SI
-	SUBQ       CX, SI
-	VMOVUPS    (BX)(SI*4), Y0
-	MOVQ       (AX), CX
-	VMASKMOVPS (CX)(DX*4), Y0, Y0
-	VMOVUPS    (BX)(SI*4), Y1
-	MOVQ       24(AX), CX
-	VMASKMOVPS (CX)(DX*4), Y1, Y1
+	ADDQ       $0x08, BX
+	JZ         next
+	LEAQ       mask<>+0(SB), DI
+	MOVQ       $0x00000010, R8
+	SUBQ       BX, R8
+	VMOVUPS    (DI)(R8*4), Y0
+	MOVQ       (CX), BX
+	VMASKMOVPS (BX)(DX*4), Y0, Y0
+	VMOVUPS    (DI)(R8*4), Y1
+	MOVQ       8(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (BX)(SI*4), Y1
-	MOVQ       48(AX), CX
-	VMASKMOVPS (CX)(DX*4), Y1, Y1
-	VMOVUPS    (BX)(SI*4), Y2
-	MOVQ       72(AX), CX
-	VMASKMOVPS (CX)(DX*4), Y2, Y2
+	VMOVUPS    (DI)(R8*4), Y1
+	MOVQ       16(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMOVUPS    (DI)(R8*4), Y2
+	MOVQ       24(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y2, Y2
 	VADDPS     Y2, Y1, Y1
 	VADDPS     Y1, Y0, Y0
 	VMOVUPS    c00000000<>+0(SB), Y1
 	VMAXPS     Y0, Y1, Y1
-	VMOVUPS    (BX)(SI*4), Y0
-	MOVQ       96(AX), AX
-	VMASKMOVPS Y1, Y0, (AX)(DX*4)
+	VMOVUPS    (DI)(R8*4), Y0
+	MOVQ       32(CX), BX
+	VMASKMOVPS Y1, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
@@ -415,76 +554,177 @@ DATA c00000000<>+24(SB)/4, $0x00000000
 DATA c00000000<>+28(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $32
 
-// func rnnReluBackwardAVX2(v [][]float32, n int)
+// func rnnReluBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX
-TEXT ·rnnReluBackwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·rnnReluBackwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ    (AX), BX
-	VMOVUPS (BX)(DX*4), Y0
-	MOVQ    24(AX), BX
-	VMOVUPS (BX)(DX*4), Y1
+	MOVQ    (CX), DI
+	VMOVUPS (DI)(DX*4), Y0
+	MOVQ    8(CX), DI
+	VMOVUPS (DI)(DX*4), Y1
 	VADDPS  Y1, Y0, Y0
-	MOVQ    48(AX), BX
-	VMOVUPS (BX)(DX*4), Y1
+	MOVQ    16(CX), DI
+	VMOVUPS (DI)(DX*4), Y1
 	VCMPPS  $0x1e, c00000000<>+0(SB), Y1, Y1
 	VANDPS  Y0, Y1, Y1
-	MOVQ    72(AX), BX
-	VMOVUPS Y1, (BX)(DX*4)
+	MOVQ    24(CX), DI
+	VMOVUPS Y1, (DI)(DX*4)
 	ADDQ    $0x08, DX
-	SUBQ    $0x08, CX
+	SUBQ    $0x08, BX
 	JGE     loop
 
 tail:
-	ADDQ       $0x08, CX
-	JZ         done
-	LEAQ       mask<>+0(SB), BX
-	MOVQ       $0x00000010, SI
-	SUBQ       CX, SI
-	VMOVUPS    (BX)(SI*4), Y0
-	MOVQ       (AX), CX
-	VMASKMOVPS (CX)(DX*4), Y0, Y0
-	VMOVUPS    (BX)(SI*4), Y1
-	MOVQ       24(AX), CX
-	VMASKMOVPS (CX)(DX*4), Y1, Y1
+	ADDQ       $0x08, BX
+	JZ         next
+	LEAQ       mask<>+0(SB), DI
+	MOVQ       $0x00000010, R8
+	SUBQ       BX, R8
+	VMOVUPS    (DI)(R8*4), Y0
+	MOVQ       (CX), BX
+	VMASKMOVPS (BX)(DX*4), Y0, Y0
+	VMOVUPS    (DI)(R8*4), Y1
+	MOVQ       8(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	VMOVUPS    (BX)(SI*4), Y1
-	MOVQ       48(AX), CX
-	VMASKMOVPS (CX)(DX*4), Y1, Y1
+	VMOVUPS    (DI)(R8*4), Y1
+	MOVQ       16(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
 	VCMPPS     $0x1e, c00000000<>+0(SB), Y1, Y1
 	VANDPS     Y0, Y1, Y1
-	VMOVUPS    (BX)(SI*4), Y0
-	MOVQ       72(AX), AX
-	VMASKMOVPS Y1, Y0, (AX)(DX*4)
+	VMOVUPS    (DI)(R8*4), Y0
+	MOVQ       24(CX), BX
+	VMASKMOVPS Y1, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func gruInferenceAVX2(v [][]float32, n int)
+// func gruInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·gruInferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·gruInferenceAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -515,15 +755,15 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -554,15 +794,15 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VADDPS       Y4, Y3, Y3
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y3, Y0
@@ -593,35 +833,35 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y1, Y2, Y2
 	VMULPS       Y0, Y2, Y0
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         312(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -652,19 +892,19 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -695,19 +935,19 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VADDPS       Y4, Y3, Y3
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y3, Y0
@@ -738,14 +978,75 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y1, Y2, Y2
 	VMULPS       Y0, Y2, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         288(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         312(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
@@ -851,25 +1152,101 @@ DATA c3effffff<>+24(SB)/4, $0x3effffff
 DATA c3effffff<>+28(SB)/4, $0x3effffff
 GLOBL c3effffff<>(SB), RODATA|NOPTR, $32
 
-// func gruForwardAVX2(v [][]float32, n int)
+// func gruForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·gruForwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·gruForwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -900,17 +1277,17 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         312(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         104(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -941,19 +1318,19 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         336(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         112(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         360(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         120(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VADDPS       Y4, Y3, Y3
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y3, Y0
@@ -981,40 +1358,40 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y2, Y0, Y0
-	MOVQ         384(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         128(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y1, Y2, Y2
 	VMULPS       Y0, Y2, Y0
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         408(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         136(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -1045,22 +1422,22 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         312(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -1091,25 +1468,25 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         336(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         112(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         360(AX), CX
-	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         120(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VADDPS       Y4, Y3, Y3
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y3, Y0
@@ -1137,201 +1514,479 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y2, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         384(AX), CX
-	VMASKMOVPS   Y0, Y2, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         128(CX), BX
+	VMASKMOVPS   Y0, Y2, (BX)(DX*4)
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y1, Y2, Y2
 	VMULPS       Y0, Y2, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         288(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         408(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         136(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func gruBackwardAVX2(v [][]float32, n int)
+// func gruBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, FMA3
-TEXT ·gruBackwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·gruBackwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y1, Y0, Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
-	MOVQ         168(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         56(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y3, Y4, Y4
 	VMULPS       Y4, Y0, Y0
 	VSUBPS       Y2, Y1, Y1
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y0, Y3, Y3
-	MOVQ         192(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         64(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMULPS       Y0, Y3, Y0
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y3, Y2
-	MOVQ         216(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         72(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y3, Y3
-	MOVQ         240(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         80(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y1, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VMULPS       Y0, Y2, Y2
-	MOVQ         264(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         288(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         312(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         96(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         168(AX), CX
-	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y3, Y4, Y4
 	VMULPS       Y4, Y0, Y0
 	VSUBPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         192(AX), CX
-	VMASKMOVPS   Y3, Y0, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y3, Y0, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMULPS       Y0, Y3, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y3, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         216(AX), CX
-	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         240(AX), CX
-	VMASKMOVPS   Y3, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y3, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y1, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         264(AX), CX
-	VMASKMOVPS   Y2, Y0, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         288(AX), CX
-	VMASKMOVPS   Y2, Y0, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         312(AX), AX
-	VMASKMOVPS   Y3, Y0, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y3, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmInferenceAVX2(v [][]float32, n int)
+// func lstmInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·lstmInferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·lstmInferenceAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 1440(AX), DX
+	MOVQ 1464(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -1362,15 +2017,15 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -1401,15 +2056,15 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VADDPS       Y4, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
@@ -1436,15 +2091,15 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y3, Y3
 	VANDPS       c80000000<>+0(SB), Y2, Y2
 	VORPS        Y3, Y2, Y2
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VADDPS       Y4, Y3, Y3
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Y5
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Y5
 	VADDPS       Y5, Y4, Y4
 	VADDPS       Y4, Y3, Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
@@ -1475,13 +2130,13 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VBLENDVPS    Y3, Y6, Y5, Y3
 	VDIVPS       Y4, Y3, Y3
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y1, Y0
-	MOVQ         408(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         136(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -1507,31 +2162,31 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
 	VMULPS       Y0, Y3, Y0
-	MOVQ         432(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         144(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -1562,19 +2217,19 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -1605,19 +2260,19 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VADDPS       Y4, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
@@ -1644,19 +2299,19 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y3, Y3
 	VANDPS       c80000000<>+0(SB), Y2, Y2
 	VORPS        Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         288(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         312(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         104(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VADDPS       Y4, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         336(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         360(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         112(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         120(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VADDPS       Y5, Y4, Y4
 	VADDPS       Y4, Y3, Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
@@ -1687,15 +2342,15 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VBLENDVPS    Y3, Y6, Y5, Y3
 	VDIVPS       Y4, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         384(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         128(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         408(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         136(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -1721,33 +2376,210 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
 	VMULPS       Y0, Y3, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         432(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         144(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmForwardAVX2(v [][]float32, n int)
+// func lstmForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·lstmForwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·lstmForwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 1440(AX), DX
+	MOVQ 1464(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 1520(AX), DX
+	MOVQ 1544(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 1600(AX), DX
+	MOVQ 1624(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 1680(AX), DX
+	MOVQ 1704(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 1760(AX), DX
+	MOVQ 1784(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -1778,17 +2610,17 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         408(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         136(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -1819,17 +2651,17 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         432(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         144(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VADDPS       Y4, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
@@ -1856,17 +2688,17 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y3, Y3
 	VANDPS       c80000000<>+0(SB), Y2, Y2
 	VORPS        Y3, Y2, Y2
-	MOVQ         456(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         152(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VADDPS       Y4, Y3, Y3
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Y5
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Y5
 	VADDPS       Y5, Y4, Y4
 	VADDPS       Y4, Y3, Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
@@ -1897,15 +2729,15 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VBLENDVPS    Y3, Y6, Y5, Y3
 	VDIVPS       Y4, Y3, Y3
-	MOVQ         480(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         160(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y1, Y0
-	MOVQ         504(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         168(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -1931,31 +2763,31 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
 	VMULPS       Y0, Y3, Y0
-	MOVQ         528(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         176(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -1986,22 +2818,22 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         408(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         136(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -2032,22 +2864,22 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         432(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         144(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VADDPS       Y4, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
@@ -2074,22 +2906,22 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y3, Y3
 	VANDPS       c80000000<>+0(SB), Y2, Y2
 	VORPS        Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         456(AX), CX
-	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         288(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         312(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         152(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         104(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VADDPS       Y4, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         336(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         360(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         112(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         120(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VADDPS       Y5, Y4, Y4
 	VADDPS       Y4, Y3, Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
@@ -2120,18 +2952,18 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VBLENDVPS    Y3, Y6, Y5, Y3
 	VDIVPS       Y4, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         480(AX), CX
-	VMASKMOVPS   Y3, Y4, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         384(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         160(CX), BX
+	VMASKMOVPS   Y3, Y4, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         128(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         504(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         168(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -2157,31 +2989,188 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
 	VMULPS       Y0, Y3, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         528(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         176(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1792(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmBackwardAVX2(v [][]float32, n int)
+// func lstmBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·lstmBackwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -2207,80 +3196,80 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y2
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y1, Y1, Y3
 	VMULPS       Y0, Y3, Y3
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VADDPS       Y3, Y0, Y0
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y1, Y0, Y1
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y0, Y3
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMULPS       Y4, Y0, Y4
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y5
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y5
 	VMULPS       Y5, Y0, Y0
-	MOVQ         216(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         72(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y0, Y5, Y5
 	VMULPS       Y0, Y2, Y0
 	VMULPS       Y0, Y5, Y5
-	MOVQ         240(AX), BX
-	VMOVUPS      Y5, (BX)(DX*4)
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         80(CX), DI
+	VMOVUPS      Y5, (DI)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VFNMADD231PS Y0, Y0, Y2
 	VMULPS       Y3, Y2, Y2
-	MOVQ         264(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         88(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	VMULPS       Y0, Y4, Y0
 	VMULPS       Y0, Y2, Y2
-	MOVQ         288(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         96(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	VMULPS       Y0, Y1, Y0
 	VMULPS       Y0, Y2, Y2
-	MOVQ         312(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -2306,105 +3295,258 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y1, Y1, Y3
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y3, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y0, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y0, Y4
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VMULPS       Y5, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         216(AX), CX
-	VMASKMOVPS   Y0, Y5, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y0, Y5, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y0, Y5, Y5
 	VMULPS       Y0, Y2, Y0
 	VMULPS       Y0, Y5, Y5
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         240(AX), CX
-	VMASKMOVPS   Y5, Y0, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y5, Y0, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VFNMADD231PS Y0, Y0, Y2
 	VMULPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         264(AX), CX
-	VMASKMOVPS   Y2, Y0, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	VMULPS       Y0, Y4, Y0
 	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         288(AX), CX
-	VMASKMOVPS   Y2, Y0, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	VMULPS       Y0, Y1, Y0
 	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         312(AX), AX
-	VMASKMOVPS   Y2, Y0, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmPeepholeInferenceAVX2(v [][]float32, n int)
+// func lstmPeepholeInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·lstmPeepholeInferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·lstmPeepholeInferenceAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 1440(AX), DX
+	MOVQ 1464(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 1520(AX), DX
+	MOVQ 1544(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 1600(AX), DX
+	MOVQ 1624(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 1680(AX), DX
+	MOVQ 1704(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -2435,21 +3577,21 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -2480,15 +3622,15 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VADDPS       Y4, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
@@ -2515,26 +3657,26 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y3, Y3
 	VANDPS       c80000000<>+0(SB), Y2, Y2
 	VORPS        Y3, Y2, Y2
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y1, Y0
-	MOVQ         480(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         160(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         408(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         432(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         136(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         144(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         456(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         152(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -2590,39 +3732,39 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y2, Y0, Y0
 	VMULPS       Y0, Y1, Y0
-	MOVQ         504(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         168(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -2653,27 +3795,27 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -2704,19 +3846,19 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         288(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         312(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         336(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         104(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         112(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VADDPS       Y4, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
@@ -2743,33 +3885,33 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y3, Y3
 	VANDPS       c80000000<>+0(SB), Y2, Y2
 	VORPS        Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         480(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         360(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         384(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         160(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         120(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         128(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         408(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         432(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         136(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         144(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         456(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         152(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -2825,39 +3967,240 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y2, Y0, Y0
 	VMULPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         504(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         168(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmPeepholeForwardAVX2(v [][]float32, n int)
+// func lstmPeepholeForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·lstmPeepholeForwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·lstmPeepholeForwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 1440(AX), DX
+	MOVQ 1464(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 1520(AX), DX
+	MOVQ 1544(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 1600(AX), DX
+	MOVQ 1624(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 1680(AX), DX
+	MOVQ 1704(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 1760(AX), DX
+	MOVQ 1784(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	MOVQ 1840(AX), DX
+	MOVQ 1864(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 184(CX)
+	MOVQ 1920(AX), DX
+	MOVQ 1944(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 192(CX)
+	MOVQ 2000(AX), DX
+	MOVQ 2024(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 200(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -2888,23 +4231,23 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         480(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         160(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -2935,17 +4278,17 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         504(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         168(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VADDPS       Y4, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
@@ -2972,28 +4315,28 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y3, Y3
 	VANDPS       c80000000<>+0(SB), Y2, Y2
 	VORPS        Y3, Y2, Y2
-	MOVQ         528(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         176(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y1, Y0
-	MOVQ         552(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         184(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         408(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         432(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         136(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         144(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         456(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         152(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -3024,8 +4367,8 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         576(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
+	MOVQ         192(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -3051,39 +4394,39 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y2, Y0, Y0
 	VMULPS       Y0, Y1, Y0
-	MOVQ         600(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         200(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -3114,30 +4457,30 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         480(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         160(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -3168,22 +4511,22 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         504(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         288(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         168(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         312(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         336(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         104(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         112(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VADDPS       Y4, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
@@ -3210,36 +4553,36 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y3, Y3
 	VANDPS       c80000000<>+0(SB), Y2, Y2
 	VORPS        Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         528(AX), CX
-	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         176(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         552(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         360(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         384(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         184(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         120(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         128(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         408(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         432(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         136(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         144(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         456(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         152(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -3270,9 +4613,9 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         576(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         192(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -3298,31 +4641,224 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y2, Y0, Y0
 	VMULPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         600(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         200(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1792(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	MOVQ 184(CX), DX
+	MOVQ 1872(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 184(CX)
+	MOVQ 192(CX), DX
+	MOVQ 1952(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 192(CX)
+	MOVQ 200(CX), DX
+	MOVQ 2032(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 200(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmPeepholeBackwardAVX2(v [][]float32, n int)
+// func lstmPeepholeBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·lstmPeepholeBackwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·lstmPeepholeBackwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 1440(AX), DX
+	MOVQ 1464(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 1520(AX), DX
+	MOVQ 1544(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -3348,116 +4884,116 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y2
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y1, Y1, Y3
 	VMULPS       Y0, Y3, Y3
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VADDPS       Y3, Y0, Y0
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y1, Y3, Y3
 	VMULPS       Y1, Y2, Y1
 	VMULPS       Y1, Y3, Y3
-	MOVQ         360(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         120(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y1, Y3, Y1
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y3, Y2
 	VADDPS       Y2, Y0, Y0
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y0, Y3
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMULPS       Y4, Y0, Y4
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y5
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y5
 	VMULPS       Y5, Y0, Y0
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y5
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y5
 	VMOVUPS      c3f800000<>+0(SB), Y6
 	VFNMADD231PS Y5, Y5, Y6
 	VMULPS       Y3, Y6, Y6
-	MOVQ         384(AX), BX
-	VMOVUPS      Y6, (BX)(DX*4)
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         128(CX), DI
+	VMOVUPS      Y6, (DI)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y3, Y5, Y5
 	VMULPS       Y3, Y4, Y3
 	VMULPS       Y3, Y5, Y5
-	MOVQ         408(AX), BX
-	VMOVUPS      Y5, (BX)(DX*4)
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         136(CX), DI
+	VMOVUPS      Y5, (DI)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y5, Y3
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMULPS       Y4, Y5, Y4
 	VADDPS       Y4, Y0, Y0
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y4, Y5, Y5
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y2, Y5, Y5
-	MOVQ         432(AX), BX
-	VMOVUPS      Y5, (BX)(DX*4)
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         144(CX), DI
+	VMOVUPS      Y5, (DI)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y5, Y2
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMULPS       Y4, Y5, Y4
 	VADDPS       Y4, Y0, Y0
-	MOVQ         456(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         152(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VADDPS       Y2, Y0, Y0
-	MOVQ         288(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         96(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VADDPS       Y3, Y0, Y0
-	MOVQ         312(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         104(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VADDPS       Y1, Y0, Y0
-	MOVQ         336(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         112(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -3483,147 +5019,292 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y1, Y1, Y3
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y3, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y1, Y3, Y3
 	VMULPS       Y1, Y2, Y1
 	VMULPS       Y1, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         360(AX), CX
-	VMASKMOVPS   Y3, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         120(CX), BX
+	VMASKMOVPS   Y3, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y3, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y3, Y2
 	VADDPS       Y2, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y0, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y0, Y4
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VMULPS       Y5, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VMOVUPS      c3f800000<>+0(SB), Y6
 	VFNMADD231PS Y5, Y5, Y6
 	VMULPS       Y3, Y6, Y6
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         384(AX), CX
-	VMASKMOVPS   Y6, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         128(CX), BX
+	VMASKMOVPS   Y6, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y3, Y5, Y5
 	VMULPS       Y3, Y4, Y3
 	VMULPS       Y3, Y5, Y5
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         408(AX), CX
-	VMASKMOVPS   Y5, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         136(CX), BX
+	VMASKMOVPS   Y5, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y5, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y5, Y4
 	VADDPS       Y4, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y4, Y5, Y5
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y2, Y5, Y5
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         432(AX), CX
-	VMASKMOVPS   Y5, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         144(CX), BX
+	VMASKMOVPS   Y5, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y5, Y2
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y5, Y4
 	VADDPS       Y4, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         456(AX), CX
-	VMASKMOVPS   Y0, Y4, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         288(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         152(CX), BX
+	VMASKMOVPS   Y0, Y4, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y2, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         288(AX), CX
-	VMASKMOVPS   Y0, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         312(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y0, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         104(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y3, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         312(AX), CX
-	VMASKMOVPS   Y0, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         336(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y0, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         112(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         336(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         112(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmCInferenceAVX2(v [][]float32, n int)
+// func lstmCInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·lstmCInferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·lstmCInferenceAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -3654,15 +5335,15 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -3693,10 +5374,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc1a00000<>+0(SB), Y4
@@ -3722,20 +5403,20 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y3, Y3
 	VANDPS       c80000000<>+0(SB), Y2, Y2
 	VORPS        Y3, Y2, Y2
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y1, Y0
-	MOVQ         288(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         96(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -3791,31 +5472,31 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y2, Y0, Y0
 	VMULPS       Y0, Y1, Y0
-	MOVQ         312(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -3846,19 +5527,19 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -3889,12 +5570,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc1a00000<>+0(SB), Y4
@@ -3920,25 +5601,25 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y3, Y3
 	VANDPS       c80000000<>+0(SB), Y2, Y2
 	VORPS        Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         288(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -3994,33 +5675,170 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y2, Y0, Y0
 	VMULPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         312(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmCForwardAVX2(v [][]float32, n int)
+// func lstmCForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·lstmCForwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·lstmCForwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -4051,17 +5869,17 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         288(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         96(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -4092,12 +5910,12 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         312(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         104(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc1a00000<>+0(SB), Y4
@@ -4123,22 +5941,22 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y3, Y3
 	VANDPS       c80000000<>+0(SB), Y2, Y2
 	VORPS        Y3, Y2, Y2
-	MOVQ         336(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         112(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y1, Y0
-	MOVQ         360(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         120(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -4169,8 +5987,8 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         384(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
+	MOVQ         128(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -4196,31 +6014,31 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y2, Y0, Y0
 	VMULPS       Y0, Y1, Y0
-	MOVQ         408(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         136(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -4251,22 +6069,22 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         288(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -4297,15 +6115,15 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         312(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc1a00000<>+0(SB), Y4
@@ -4331,28 +6149,28 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y3, Y3
 	VANDPS       c80000000<>+0(SB), Y2, Y2
 	VORPS        Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         336(AX), CX
-	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         112(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         360(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         120(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -4383,9 +6201,9 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         384(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         128(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -4411,28 +6229,133 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y2, Y0, Y0
 	VMULPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         408(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         136(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func gilrInferenceAVX2(v [][]float32, n int)
+// func gilrInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·gilrInferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·gilrInferenceAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -4462,10 +6385,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -4491,31 +6414,31 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         120(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -4545,12 +6468,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -4576,36 +6499,101 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         120(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func gilrForwardAVX2(v [][]float32, n int)
+// func gilrForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·gilrForwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·gilrForwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -4635,12 +6623,12 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         120(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -4666,33 +6654,33 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         144(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         48(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         168(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -4722,15 +6710,15 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         120(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -4756,156 +6744,314 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         168(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func gilrBackwardAVX2(v [][]float32, n int)
+// func gilrBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, FMA3
-TEXT ·gilrBackwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·gilrBackwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y1, Y0, Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y3, Y0, Y2
 	VXORPS       c80000000<>+0(SB), Y1, Y1
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y0, Y3
 	VADDPS       Y3, Y1, Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y0, Y0
-	MOVQ         120(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         40(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y0, Y0, Y3
 	VMULPS       Y2, Y3, Y3
-	MOVQ         144(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         48(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	VMULPS       Y0, Y1, Y0
 	VMULPS       Y0, Y2, Y2
-	MOVQ         168(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y3, Y0, Y2
 	VXORPS       c80000000<>+0(SB), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y0, Y3
 	VADDPS       Y3, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         120(AX), CX
-	VMASKMOVPS   Y0, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y0, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y0, Y0, Y3
 	VMULPS       Y2, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         144(AX), CX
-	VMASKMOVPS   Y3, Y0, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         48(CX), BX
+	VMASKMOVPS   Y3, Y0, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	VMULPS       Y0, Y1, Y0
 	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         168(AX), AX
-	VMASKMOVPS   Y2, Y0, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func sruInferenceAVX2(v [][]float32, n int)
+// func sruInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·sruInferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·sruInferenceAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -4935,10 +7081,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -4968,20 +7114,20 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VADDPS       Y4, Y3, Y3
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMULPS       Y4, Y1, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y1, Y5, Y5
 	VMULPS       Y0, Y5, Y0
 	VADDPS       Y0, Y4, Y0
-	MOVQ         216(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y1, Y4, Y4
@@ -5011,31 +7157,31 @@ loop:
 	VSUBPS       Y2, Y1, Y1
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         240(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         80(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -5065,12 +7211,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -5100,24 +7246,24 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VADDPS       Y4, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y1, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y1, Y5, Y5
 	VMULPS       Y0, Y5, Y0
 	VADDPS       Y0, Y4, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         216(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y1, Y4, Y4
@@ -5147,35 +7293,148 @@ tail:
 	VSUBPS       Y2, Y1, Y1
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         240(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func sruForwardAVX2(v [][]float32, n int)
+// func sruForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·sruForwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·sruForwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         216(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         72(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -5205,12 +7464,12 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         240(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         80(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -5240,24 +7499,24 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	MOVQ         264(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         88(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VADDPS       Y4, Y3, Y3
-	MOVQ         288(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         96(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMULPS       Y4, Y1, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y1, Y5, Y5
 	VMULPS       Y0, Y5, Y0
 	VADDPS       Y0, Y4, Y0
-	MOVQ         312(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y1, Y4, Y4
@@ -5287,34 +7546,34 @@ loop:
 	VSUBPS       Y2, Y1, Y1
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         336(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         112(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         216(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -5344,15 +7603,15 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         240(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -5382,30 +7641,30 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         264(AX), CX
-	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VADDPS       Y4, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         288(AX), CX
-	VMASKMOVPS   Y3, Y4, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y3, Y4, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y1, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y1, Y5, Y5
 	VMULPS       Y0, Y5, Y0
 	VADDPS       Y0, Y4, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         312(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y1, Y4, Y4
@@ -5435,42 +7694,167 @@ tail:
 	VSUBPS       Y2, Y1, Y1
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         336(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         112(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func sruBackwardAVX2(v [][]float32, n int)
+// func sruBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·sruBackwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·sruBackwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y1, Y0, Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y3, Y0, Y2
-	MOVQ         216(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
 	VXORPS       c80000000<>+0(SB), Y1, Y1
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y3, Y4, Y4
@@ -5497,85 +7881,85 @@ loop:
 	VORPS        Y3, Y2, Y2
 	VMULPS       Y2, Y0, Y3
 	VADDPS       Y3, Y1, Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y0, Y3, Y3
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VADDPS       Y3, Y0, Y0
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y3, Y4, Y4
 	VMULPS       Y4, Y0, Y3
-	MOVQ         240(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
+	MOVQ         80(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
 	VXORPS       c80000000<>+0(SB), Y2, Y2
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y0, Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y0, Y0
-	MOVQ         264(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         88(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y0, Y1, Y0
 	VMULPS       Y0, Y3, Y3
-	MOVQ         288(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         96(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMOVUPS      c3f800000<>+0(SB), Y1
 	VSUBPS       Y0, Y1, Y1
 	VMULPS       Y0, Y2, Y0
 	VMULPS       Y0, Y1, Y1
-	MOVQ         312(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y3, Y0, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         216(AX), CX
-	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
 	VXORPS       c80000000<>+0(SB), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc1a00000<>+0(SB), Y4
 	VMAXPS       Y3, Y4, Y4
@@ -5602,82 +7986,183 @@ tail:
 	VORPS        Y3, Y2, Y2
 	VMULPS       Y2, Y0, Y3
 	VADDPS       Y3, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y3, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y3, Y4, Y4
 	VMULPS       Y4, Y0, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         240(AX), CX
-	VMASKMOVPS   Y3, Y4, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y3, Y4, (BX)(DX*4)
 	VXORPS       c80000000<>+0(SB), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y0, Y3
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         264(AX), CX
-	VMASKMOVPS   Y0, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y0, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y0, Y1, Y0
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         288(AX), CX
-	VMASKMOVPS   Y3, Y0, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y3, Y0, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y1
 	VSUBPS       Y0, Y1, Y1
 	VMULPS       Y0, Y2, Y0
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         312(AX), AX
-	VMASKMOVPS   Y1, Y0, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y1, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func qrnnInferenceAVX2(v [][]float32, n int)
+// func qrnnInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·qrnnInferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·qrnnInferenceAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -5703,10 +8188,10 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -5736,10 +8221,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -5769,34 +8254,34 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y1, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y3, Y0
-	MOVQ         168(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	VMULPS       Y0, Y2, Y0
-	MOVQ         192(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -5822,12 +8307,12 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -5857,12 +8342,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -5892,40 +8377,133 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y1, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y3, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         168(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMULPS       Y0, Y2, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         192(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func qrnnForwardAVX2(v [][]float32, n int)
+// func qrnnForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·qrnnForwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·qrnnForwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -5951,12 +8529,12 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	MOVQ         168(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         56(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -5986,12 +8564,12 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         192(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         64(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -6021,36 +8599,36 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	MOVQ         216(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         72(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y1, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y3, Y0
-	MOVQ         240(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         80(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	VMULPS       Y0, Y2, Y0
-	MOVQ         264(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc1a00000<>+0(SB), Y2
@@ -6076,15 +8654,15 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y1, Y1
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         168(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -6114,15 +8692,15 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         192(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -6152,194 +8730,456 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VBLENDVPS    Y2, Y5, Y4, Y2
 	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         216(AX), CX
-	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y1, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMULPS       Y0, Y4, Y0
 	VADDPS       Y0, Y3, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         240(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMULPS       Y0, Y2, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         264(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func qrnnBackwardAVX2(v [][]float32, n int)
+// func qrnnBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, FMA3
-TEXT ·qrnnBackwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·qrnnBackwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y1, Y0, Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y0, Y0
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y0, Y2, Y0
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y3, Y4, Y4
 	VMULPS       Y4, Y0, Y3
 	VXORPS       c80000000<>+0(SB), Y2, Y2
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMULPS       Y4, Y0, Y4
 	VADDPS       Y4, Y2, Y2
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMULPS       Y4, Y0, Y0
-	MOVQ         192(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         64(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y0, Y4, Y4
 	VMULPS       Y0, Y1, Y0
 	VMULPS       Y0, Y4, Y4
-	MOVQ         216(AX), BX
-	VMOVUPS      Y4, (BX)(DX*4)
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         72(CX), DI
+	VMOVUPS      Y4, (DI)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMOVUPS      c3f800000<>+0(SB), Y1
 	VSUBPS       Y0, Y1, Y1
 	VMULPS       Y0, Y2, Y0
 	VMULPS       Y0, Y1, Y1
-	MOVQ         240(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         80(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMOVUPS      c3f800000<>+0(SB), Y1
 	VFNMADD231PS Y0, Y0, Y1
 	VMULPS       Y3, Y1, Y1
-	MOVQ         264(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y3, Y4, Y4
 	VMULPS       Y4, Y0, Y3
 	VXORPS       c80000000<>+0(SB), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y0, Y4
 	VADDPS       Y4, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         192(AX), CX
-	VMASKMOVPS   Y0, Y4, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y0, Y4, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VSUBPS       Y0, Y4, Y4
 	VMULPS       Y0, Y1, Y0
 	VMULPS       Y0, Y4, Y4
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         216(AX), CX
-	VMASKMOVPS   Y4, Y0, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y4, Y0, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y1
 	VSUBPS       Y0, Y1, Y1
 	VMULPS       Y0, Y2, Y0
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         240(AX), CX
-	VMASKMOVPS   Y1, Y0, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y1, Y0, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y1
 	VFNMADD231PS Y0, Y0, Y1
 	VMULPS       Y3, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         264(AX), AX
-	VMASKMOVPS   Y1, Y0, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y1, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lsLstmInferenceAVX2(v [][]float32, n int)
+// func lsLstmInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·lsLstmInferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·lsLstmInferenceAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 1440(AX), DX
+	MOVQ 1464(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 1520(AX), DX
+	MOVQ 1544(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 1600(AX), DX
+	MOVQ 1624(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 1680(AX), DX
+	MOVQ 1704(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 1760(AX), DX
+	MOVQ 1784(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	MOVQ 1840(AX), DX
+	MOVQ 1864(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 184(CX)
+	MOVQ 1920(AX), DX
+	MOVQ 1944(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 192(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -6369,10 +9209,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -6398,24 +9238,24 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         528(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         176(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -6446,15 +9286,15 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -6482,15 +9322,15 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -6521,21 +9361,21 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         408(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         136(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y0, Y1, Y0
-	MOVQ         552(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         432(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         456(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         184(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         144(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         152(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         480(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         504(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         160(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         168(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -6567,24 +9407,24 @@ loop:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y0
-	MOVQ         576(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         192(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -6614,12 +9454,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -6645,30 +9485,30 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         528(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         176(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -6699,19 +9539,19 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         288(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -6739,19 +9579,19 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         312(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         336(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         104(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         112(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         360(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         384(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         120(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         128(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -6782,27 +9622,27 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         408(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         136(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         552(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         432(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         456(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         184(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         144(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         152(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         480(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         504(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         160(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         168(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -6834,28 +9674,261 @@ tail:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         576(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         192(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1792(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	MOVQ 184(CX), DX
+	MOVQ 1872(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 184(CX)
+	MOVQ 192(CX), DX
+	MOVQ 1952(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 192(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lsLstmForwardAVX2(v [][]float32, n int)
+// func lsLstmForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·lsLstmForwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·lsLstmForwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 1440(AX), DX
+	MOVQ 1464(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 1520(AX), DX
+	MOVQ 1544(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 1600(AX), DX
+	MOVQ 1624(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 1680(AX), DX
+	MOVQ 1704(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 1760(AX), DX
+	MOVQ 1784(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	MOVQ 1840(AX), DX
+	MOVQ 1864(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 184(CX)
+	MOVQ 1920(AX), DX
+	MOVQ 1944(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 192(CX)
+	MOVQ 2000(AX), DX
+	MOVQ 2024(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 200(CX)
+	MOVQ 2080(AX), DX
+	MOVQ 2104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 208(CX)
+	MOVQ 2160(AX), DX
+	MOVQ 2184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 216(CX)
+	MOVQ 2240(AX), DX
+	MOVQ 2264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 224(CX)
+	MOVQ 2320(AX), DX
+	MOVQ 2344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 232(CX)
+	MOVQ 2400(AX), DX
+	MOVQ 2424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 240(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -6885,12 +9958,12 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         528(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         176(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -6916,26 +9989,26 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         552(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         184(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         576(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         192(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -6966,17 +10039,17 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         600(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         200(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -7003,18 +10076,18 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         624(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
+	MOVQ         208(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
 	VMULPS       Y1, Y0, Y0
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -7045,23 +10118,23 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         648(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
-	MOVQ         408(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         216(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
+	MOVQ         136(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y0, Y1, Y0
-	MOVQ         672(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         432(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         456(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         224(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         144(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         152(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         480(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         504(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         160(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         168(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -7092,27 +10165,27 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         696(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
+	MOVQ         232(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
 	VMULPS       Y0, Y1, Y0
-	MOVQ         720(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         240(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -7142,15 +10215,15 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         528(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         176(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -7176,33 +10249,33 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         552(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         184(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         576(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         192(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -7233,22 +10306,22 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         600(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         200(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         288(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -7275,23 +10348,23 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         624(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         208(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
 	VMULPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         312(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         336(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         104(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         112(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         360(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         384(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         120(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         128(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -7322,30 +10395,30 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         648(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         408(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         216(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         136(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         672(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         432(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         456(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         224(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         144(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         152(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         480(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         504(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         160(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         168(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -7376,288 +10449,622 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         696(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         232(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
 	VMULPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         720(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         240(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1792(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	MOVQ 184(CX), DX
+	MOVQ 1872(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 184(CX)
+	MOVQ 192(CX), DX
+	MOVQ 1952(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 192(CX)
+	MOVQ 200(CX), DX
+	MOVQ 2032(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 200(CX)
+	MOVQ 208(CX), DX
+	MOVQ 2112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 208(CX)
+	MOVQ 216(CX), DX
+	MOVQ 2192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 216(CX)
+	MOVQ 224(CX), DX
+	MOVQ 2272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 224(CX)
+	MOVQ 232(CX), DX
+	MOVQ 2352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 232(CX)
+	MOVQ 240(CX), DX
+	MOVQ 2432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 240(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lsLstmBackwardAVX2(v [][]float32, n int)
+// func lsLstmBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, FMA3
-TEXT ·lsLstmBackwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·lsLstmBackwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 1440(AX), DX
+	MOVQ 1464(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 1520(AX), DX
+	MOVQ 1544(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 1600(AX), DX
+	MOVQ 1624(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y1, Y0, Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y0, Y0
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y0, Y2, Y0
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y3, Y3
-	MOVQ         312(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         104(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y1, Y0, Y1
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
-	MOVQ         336(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         112(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y3, Y3
-	MOVQ         360(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         120(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y1, Y0, Y1
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y0, Y0
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y0, Y3, Y3
-	MOVQ         384(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         128(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	VMULPS       Y0, Y1, Y0
 	VMULPS       Y0, Y2, Y2
-	MOVQ         408(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         136(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y1, Y0, Y0
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y1, Y2, Y2
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y2, Y1, Y1
 	VXORPS       c80000000<>+0(SB), Y0, Y0
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y0, Y0
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
-	MOVQ         432(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         144(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y1, Y3, Y3
-	MOVQ         456(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         152(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y1, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VMULPS       Y0, Y2, Y2
-	MOVQ         480(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
+	MOVQ         160(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         312(AX), CX
-	VMASKMOVPS   Y3, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y3, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         336(AX), CX
-	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         112(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y2, Y3, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         360(AX), CX
-	VMASKMOVPS   Y3, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         120(CX), BX
+	VMASKMOVPS   Y3, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         384(AX), CX
-	VMASKMOVPS   Y3, Y0, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         128(CX), BX
+	VMASKMOVPS   Y3, Y0, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	VMULPS       Y0, Y1, Y0
 	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         408(AX), CX
-	VMASKMOVPS   Y2, Y0, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         136(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y1, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y2, Y1, Y1
 	VXORPS       c80000000<>+0(SB), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         288(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         432(AX), CX
-	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         144(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y2, Y2, Y3
 	VMULPS       Y1, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         456(AX), CX
-	VMASKMOVPS   Y3, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         152(CX), BX
+	VMASKMOVPS   Y3, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y1, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         480(AX), AX
-	VMASKMOVPS   Y2, Y0, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         160(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func mingruInferenceAVX2(v [][]float32, n int)
+// func mingruInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·mingruInferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·mingruInferenceAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -7687,10 +11094,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -7727,29 +11134,29 @@ loop:
 	VADDPS       Y1, Y2, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         120(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -7779,12 +11186,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
@@ -7821,34 +11228,99 @@ tail:
 	VADDPS       Y1, Y2, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         120(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func mingruForwardAVX2(v [][]float32, n int)
+// func mingruForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·mingruForwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·mingruForwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -7878,15 +11350,15 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         120(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         144(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
 	VXORPS       c80000000<>+0(SB), Y2, Y3
@@ -7922,29 +11394,29 @@ loop:
 	VADDPS       Y1, Y2, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         168(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -7974,19 +11446,19 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         120(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
 	VXORPS       c80000000<>+0(SB), Y2, Y3
@@ -8022,42 +11494,115 @@ tail:
 	VADDPS       Y1, Y2, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y2, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         168(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func mingruBackwardAVX2(v [][]float32, n int)
+// func mingruBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·mingruBackwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·mingruBackwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
 	VXORPS       c80000000<>+0(SB), Y2, Y1
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y1, Y3, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -8089,19 +11634,19 @@ loop:
 	VDIVPS       Y3, Y1, Y1
 	VADDPS       Y1, Y2, Y3
 	VMULPS       Y3, Y0, Y3
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMULPS       Y4, Y0, Y4
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y5
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y5
 	VMULPS       Y5, Y0, Y5
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y6
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VSUBPS       Y6, Y7, Y7
 	VMULPS       Y7, Y0, Y0
-	MOVQ         120(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	VSUBPS       Y5, Y3, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y1, Y3, Y3
@@ -8111,42 +11656,42 @@ loop:
 	VCMPPS       $0x1e, c00000000<>+0(SB), Y2, Y2
 	VANDPS       Y1, Y2, Y2
 	VADDPS       Y2, Y3, Y1
-	MOVQ         144(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         48(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y1, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VMULPS       Y0, Y2, Y2
-	MOVQ         168(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
 	VXORPS       c80000000<>+0(SB), Y2, Y1
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y1, Y3, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -8178,23 +11723,23 @@ tail:
 	VDIVPS       Y3, Y1, Y1
 	VADDPS       Y1, Y2, Y3
 	VMULPS       Y3, Y0, Y3
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y0, Y4
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VMULPS       Y5, Y0, Y5
-	VMOVUPS      (BX)(SI*4), Y6
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y6, Y6
+	VMOVUPS      (DI)(R8*4), Y6
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VSUBPS       Y6, Y7, Y7
 	VMULPS       Y7, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y6
-	MOVQ         120(AX), CX
-	VMASKMOVPS   Y0, Y6, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y6
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y0, Y6, (BX)(DX*4)
 	VSUBPS       Y5, Y3, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y1, Y3, Y3
@@ -8204,38 +11749,115 @@ tail:
 	VCMPPS       $0x1e, c00000000<>+0(SB), Y2, Y2
 	VANDPS       Y1, Y2, Y2
 	VADDPS       Y2, Y3, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y1, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VMULPS       Y0, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         168(AX), AX
-	VMASKMOVPS   Y2, Y0, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func rgLruInferenceAVX2(v [][]float32, n int)
+// func rgLruInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·rgLruInferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·rgLruInferenceAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -8265,10 +11887,10 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -8298,13 +11920,13 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -8380,30 +12002,30 @@ loop:
 	VMOVUPS      c00000000<>+0(SB), Y0
 	VMAXPS       Y3, Y0, Y0
 	VSQRTPS      Y0, Y0
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y4, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
-	MOVQ         192(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -8433,12 +12055,12 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -8468,16 +12090,16 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -8553,16 +12175,57 @@ tail:
 	VMOVUPS      c00000000<>+0(SB), Y0
 	VMAXPS       Y3, Y0, Y0
 	VSQRTPS      Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y4, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         192(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
@@ -8648,20 +12311,72 @@ DATA c42b20000<>+24(SB)/4, $0x42b20000
 DATA c42b20000<>+28(SB)/4, $0x42b20000
 GLOBL c42b20000<>(SB), RODATA|NOPTR, $32
 
-// func rgLruForwardAVX2(v [][]float32, n int)
+// func rgLruForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·rgLruForwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·rgLruForwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -8691,12 +12406,12 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         192(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         64(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -8726,17 +12441,17 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         216(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         72(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         240(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         80(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -8812,30 +12527,30 @@ loop:
 	VMOVUPS      c00000000<>+0(SB), Y0
 	VMAXPS       Y3, Y0, Y0
 	VSQRTPS      Y0, Y0
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y4, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
-	MOVQ         264(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
 	VMOVUPS      cc2d20000<>+0(SB), Y2
@@ -8865,15 +12580,15 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         192(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc2d20000<>+0(SB), Y3
@@ -8903,22 +12618,22 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         216(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         240(AX), CX
-	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VORPS        c80000000<>+0(SB), Y3, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -8994,44 +12709,149 @@ tail:
 	VMOVUPS      c00000000<>+0(SB), Y0
 	VMAXPS       Y3, Y0, Y0
 	VSQRTPS      Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y4, Y3
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y3, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         264(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func rgLruBackwardAVX2(v [][]float32, n int)
+// func rgLruBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·rgLruBackwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·rgLruBackwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
 	VMAXPS       Y3, Y4, Y4
@@ -9074,8 +12894,8 @@ loop:
 	VADDPS       Y5, Y5, Y2
 	VADDPS       Y2, Y2, Y2
 	VADDPS       Y2, Y2, Y2
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y2, Y3
 	VXORPS       c80000000<>+0(SB), Y3, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -9110,20 +12930,20 @@ loop:
 	VMAXPS       Y4, Y3, Y3
 	VSQRTPS      Y3, Y3
 	VMULPS       Y3, Y0, Y4
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y7
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y7
 	VMULPS       Y7, Y4, Y7
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y8
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y8
 	VMULPS       Y8, Y4, Y4
-	MOVQ         192(AX), BX
-	VMOVUPS      Y4, (BX)(DX*4)
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         64(CX), DI
+	VMOVUPS      Y4, (DI)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMULPS       Y4, Y0, Y4
 	VMULPS       Y6, Y0, Y0
-	MOVQ         216(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	VADDPS       Y3, Y3, Y0
 	VMOVUPS      c3a83126f<>+0(SB), Y3
 	VMAXPS       Y0, Y3, Y3
@@ -9135,8 +12955,8 @@ loop:
 	VADDPS       Y0, Y1, Y0
 	VMULPS       Y6, Y0, Y0
 	VXORPS       c80000000<>+0(SB), Y0, Y0
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y1, Y0, Y1
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y1, Y1, Y1
@@ -9171,55 +12991,55 @@ loop:
 	VADDPS       Y2, Y2, Y2
 	VDIVPS       Y3, Y2, Y2
 	VMULPS       Y1, Y2, Y2
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y1, Y3, Y3
 	VMULPS       Y1, Y7, Y1
 	VMULPS       Y1, Y3, Y3
-	MOVQ         240(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         80(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y1, Y3, Y3
 	VMULPS       Y1, Y0, Y0
 	VMULPS       Y0, Y3, Y3
-	MOVQ         264(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         88(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VADDPS       Y2, Y0, Y0
-	MOVQ         168(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
 	VMAXPS       Y3, Y4, Y4
@@ -9262,9 +13082,9 @@ tail:
 	VADDPS       Y5, Y5, Y2
 	VADDPS       Y2, Y2, Y2
 	VADDPS       Y2, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y3
 	VXORPS       c80000000<>+0(SB), Y3, Y3
 	VMOVUPS      cc2d20000<>+0(SB), Y4
@@ -9299,25 +13119,25 @@ tail:
 	VMAXPS       Y4, Y3, Y3
 	VSQRTPS      Y3, Y3
 	VMULPS       Y3, Y0, Y4
-	VMOVUPS      (BX)(SI*4), Y7
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y7, Y7
+	VMOVUPS      (DI)(R8*4), Y7
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y7, Y7
 	VMULPS       Y7, Y4, Y7
-	VMOVUPS      (BX)(SI*4), Y8
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y8, Y8
+	VMOVUPS      (DI)(R8*4), Y8
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y8, Y8
 	VMULPS       Y8, Y4, Y4
-	VMOVUPS      (BX)(SI*4), Y8
-	MOVQ         192(AX), CX
-	VMASKMOVPS   Y4, Y8, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y8
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y4, Y8, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y0, Y4
 	VMULPS       Y6, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y8
-	MOVQ         216(AX), CX
-	VMASKMOVPS   Y0, Y8, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y8
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y0, Y8, (BX)(DX*4)
 	VADDPS       Y3, Y3, Y0
 	VMOVUPS      c3a83126f<>+0(SB), Y3
 	VMAXPS       Y0, Y3, Y3
@@ -9329,9 +13149,9 @@ tail:
 	VADDPS       Y0, Y1, Y0
 	VMULPS       Y6, Y0, Y0
 	VXORPS       c80000000<>+0(SB), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
 	VMULPS       Y2, Y0, Y0
 	VADDPS       Y1, Y1, Y1
@@ -9366,33 +13186,86 @@ tail:
 	VADDPS       Y2, Y2, Y2
 	VDIVPS       Y3, Y2, Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y1, Y3, Y3
 	VMULPS       Y1, Y7, Y1
 	VMULPS       Y1, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         240(AX), CX
-	VMASKMOVPS   Y3, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y3, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y1, Y3, Y3
 	VMULPS       Y1, Y0, Y0
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         264(AX), CX
-	VMASKMOVPS   Y3, Y0, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y3, Y0, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y2, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         168(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
@@ -9408,36 +13281,132 @@ DATA c3a83126f<>+24(SB)/4, $0x3a83126f
 DATA c3a83126f<>+28(SB)/4, $0x3a83126f
 GLOBL c3a83126f<>(SB), RODATA|NOPTR, $32
 
-// func slstmInferenceAVX2(v [][]float32, n int)
+// func slstmInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·slstmInferenceAVX2(SB), NOSPLIT, $0-32
+TEXT ·slstmInferenceAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 1440(AX), DX
+	MOVQ 1464(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 1520(AX), DX
+	MOVQ 1544(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 1600(AX), DX
+	MOVQ 1624(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 1680(AX), DX
+	MOVQ 1704(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 1760(AX), DX
+	MOVQ 1784(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VXORPS       c80000000<>+0(SB), Y1, Y1
@@ -9480,15 +13449,15 @@ loop:
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
 	VADDPS       Y2, Y4, Y4
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -9515,15 +13484,15 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Y5
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Y5
 	VADDPS       Y5, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
@@ -9554,15 +13523,15 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VBLENDVPS    Y2, Y6, Y5, Y2
 	VDIVPS       Y3, Y2, Y2
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VSUBPS       Y4, Y3, Y3
 	VSUBPS       Y3, Y0, Y4
 	VMOVUPS      c00000000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
 	VADDPS       Y5, Y3, Y4
-	MOVQ         456(AX), BX
-	VMOVUPS      Y4, (BX)(DX*4)
+	MOVQ         152(CX), DI
+	VMOVUPS      Y4, (DI)(DX*4)
 	VSUBPS       Y4, Y0, Y0
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y0, Y5, Y5
@@ -9615,61 +13584,61 @@ loop:
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       c3f800000<>+0(SB), Y0, Y0
 	VMULPS       Y0, Y4, Y4
-	MOVQ         408(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         136(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMULPS       Y0, Y4, Y0
 	VMULPS       Y1, Y6, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         480(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         432(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         160(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         144(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y1, Y4, Y1
 	VADDPS       Y6, Y1, Y1
-	MOVQ         504(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
+	MOVQ         168(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
 	VDIVPS       Y1, Y0, Y0
 	VMULPS       Y0, Y2, Y0
-	MOVQ         528(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         176(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VXORPS       c80000000<>+0(SB), Y1, Y1
@@ -9712,19 +13681,19 @@ tail:
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
 	VADDPS       Y2, Y4, Y4
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -9751,19 +13720,19 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         288(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         312(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         104(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         336(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         360(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         112(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         120(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VADDPS       Y5, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
@@ -9794,17 +13763,17 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VBLENDVPS    Y2, Y6, Y5, Y2
 	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         384(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         128(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VSUBPS       Y4, Y3, Y3
 	VSUBPS       Y3, Y0, Y4
 	VMOVUPS      c00000000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
 	VADDPS       Y5, Y3, Y4
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         456(AX), CX
-	VMASKMOVPS   Y4, Y5, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         152(CX), BX
+	VMASKMOVPS   Y4, Y5, (BX)(DX*4)
 	VSUBPS       Y4, Y0, Y0
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y0, Y5, Y5
@@ -9857,63 +13826,272 @@ tail:
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       c3f800000<>+0(SB), Y0, Y0
 	VMULPS       Y0, Y4, Y4
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         408(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         136(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMULPS       Y0, Y4, Y0
 	VMULPS       Y1, Y6, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         480(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         432(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         160(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         144(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y4, Y1
 	VADDPS       Y6, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         504(AX), CX
-	VMASKMOVPS   Y1, Y3, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         168(CX), BX
+	VMASKMOVPS   Y1, Y3, (BX)(DX*4)
 	VDIVPS       Y1, Y0, Y0
 	VMULPS       Y0, Y2, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         528(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         176(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1792(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func slstmForwardAVX2(v [][]float32, n int)
+// func slstmForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·slstmForwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·slstmForwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 1440(AX), DX
+	MOVQ 1464(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 1520(AX), DX
+	MOVQ 1544(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 1600(AX), DX
+	MOVQ 1624(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 1680(AX), DX
+	MOVQ 1704(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 1760(AX), DX
+	MOVQ 1784(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	MOVQ 1840(AX), DX
+	MOVQ 1864(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 184(CX)
+	MOVQ 1920(AX), DX
+	MOVQ 1944(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 192(CX)
+	MOVQ 2000(AX), DX
+	MOVQ 2024(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 200(CX)
+	MOVQ 2080(AX), DX
+	MOVQ 2104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 208(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VXORPS       c80000000<>+0(SB), Y1, Y1
@@ -9956,17 +14134,17 @@ loop:
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
 	VADDPS       Y2, Y4, Y4
-	MOVQ         456(AX), BX
-	VMOVUPS      Y4, (BX)(DX*4)
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         152(CX), DI
+	VMOVUPS      Y4, (DI)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -9993,17 +14171,17 @@ loop:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         480(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         160(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Y5
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Y5
 	VADDPS       Y5, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
@@ -10034,17 +14212,17 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VBLENDVPS    Y2, Y6, Y5, Y2
 	VDIVPS       Y3, Y2, Y2
-	MOVQ         504(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         168(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VSUBPS       Y4, Y3, Y3
 	VSUBPS       Y3, Y0, Y4
 	VMOVUPS      c00000000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
 	VADDPS       Y5, Y3, Y4
-	MOVQ         528(AX), BX
-	VMOVUPS      Y4, (BX)(DX*4)
+	MOVQ         176(CX), DI
+	VMOVUPS      Y4, (DI)(DX*4)
 	VSUBPS       Y4, Y0, Y0
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y0, Y5, Y5
@@ -10071,8 +14249,8 @@ loop:
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       c3f800000<>+0(SB), Y0, Y0
 	VMULPS       Y0, Y6, Y6
-	MOVQ         552(AX), BX
-	VMOVUPS      Y6, (BX)(DX*4)
+	MOVQ         184(CX), DI
+	VMOVUPS      Y6, (DI)(DX*4)
 	VSUBPS       Y4, Y3, Y0
 	VMOVUPS      cc2d20000<>+0(SB), Y3
 	VMAXPS       Y0, Y3, Y3
@@ -10099,61 +14277,61 @@ loop:
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       c3f800000<>+0(SB), Y0, Y0
 	VMULPS       Y0, Y4, Y4
-	MOVQ         408(AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
+	MOVQ         136(CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
 	VMULPS       Y0, Y4, Y0
 	VMULPS       Y1, Y6, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         576(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
-	MOVQ         432(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         192(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
+	MOVQ         144(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y1, Y4, Y1
 	VADDPS       Y6, Y1, Y1
-	MOVQ         600(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
+	MOVQ         200(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
 	VDIVPS       Y1, Y0, Y0
 	VMULPS       Y0, Y2, Y0
-	MOVQ         624(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         208(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VXORPS       c80000000<>+0(SB), Y1, Y1
@@ -10196,22 +14374,22 @@ tail:
 	VMOVUPS      c00000000<>+0(SB), Y2
 	VMAXPS       Y1, Y2, Y2
 	VADDPS       Y2, Y4, Y4
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         456(AX), CX
-	VMASKMOVPS   Y4, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         152(CX), BX
+	VMASKMOVPS   Y4, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -10238,22 +14416,22 @@ tail:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         480(AX), CX
-	VMASKMOVPS   Y1, Y2, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         288(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         312(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         160(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         104(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         336(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         360(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         112(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         120(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VADDPS       Y5, Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VORPS        c80000000<>+0(SB), Y2, Y3
@@ -10284,20 +14462,20 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VBLENDVPS    Y2, Y6, Y5, Y2
 	VDIVPS       Y3, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         504(AX), CX
-	VMASKMOVPS   Y2, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         384(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         168(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         128(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VSUBPS       Y4, Y3, Y3
 	VSUBPS       Y3, Y0, Y4
 	VMOVUPS      c00000000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
 	VADDPS       Y5, Y3, Y4
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         528(AX), CX
-	VMASKMOVPS   Y4, Y5, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         176(CX), BX
+	VMASKMOVPS   Y4, Y5, (BX)(DX*4)
 	VSUBPS       Y4, Y0, Y0
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y0, Y5, Y5
@@ -10324,9 +14502,9 @@ tail:
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       c3f800000<>+0(SB), Y0, Y0
 	VMULPS       Y0, Y6, Y6
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         552(AX), CX
-	VMASKMOVPS   Y6, Y0, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         184(CX), BX
+	VMASKMOVPS   Y6, Y0, (BX)(DX*4)
 	VSUBPS       Y4, Y3, Y0
 	VMOVUPS      cc2d20000<>+0(SB), Y3
 	VMAXPS       Y0, Y3, Y3
@@ -10353,77 +14531,278 @@ tail:
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       c3f800000<>+0(SB), Y0, Y0
 	VMULPS       Y0, Y4, Y4
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         408(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         136(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMULPS       Y0, Y4, Y0
 	VMULPS       Y1, Y6, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         576(AX), CX
-	VMASKMOVPS   Y0, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         432(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         192(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         144(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y4, Y1
 	VADDPS       Y6, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         600(AX), CX
-	VMASKMOVPS   Y1, Y3, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         200(CX), BX
+	VMASKMOVPS   Y1, Y3, (BX)(DX*4)
 	VDIVPS       Y1, Y0, Y0
 	VMULPS       Y0, Y2, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         624(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         208(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1792(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	MOVQ 184(CX), DX
+	MOVQ 1872(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 184(CX)
+	MOVQ 192(CX), DX
+	MOVQ 1952(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 192(CX)
+	MOVQ 200(CX), DX
+	MOVQ 2032(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 200(CX)
+	MOVQ 208(CX), DX
+	MOVQ 2112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 208(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func slstmBackwardAVX2(v [][]float32, n int)
+// func slstmBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·slstmBackwardAVX2(SB), NOSPLIT, $0-32
+TEXT ·slstmBackwardAVX2(SB), NOSPLIT, $0-64
 	MOVQ v_base+0(FP), AX
-	MOVQ n+24(FP), CX
+	MOVQ at_base+24(FP), CX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 1440(AX), DX
+	MOVQ 1464(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 1520(AX), DX
+	MOVQ 1544(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 1600(AX), DX
+	MOVQ 1624(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
 	XORQ DX, DX
-	SUBQ $0x08, CX
+	SUBQ $0x08, BX
 	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Y0
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Y0
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y2
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y2
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y0, Y0
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VDIVPS       Y3, Y0, Y0
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VADDPS       Y0, Y3, Y3
 	VMULPS       Y1, Y0, Y0
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VSUBPS       Y0, Y1, Y0
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       Y1, Y0, Y1
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y5
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y5
 	VSUBPS       Y5, Y4, Y4
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Y5
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Y5
 	VSUBPS       Y5, Y4, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -10451,48 +14830,48 @@ loop:
 	VPADDD       c3f800000<>+0(SB), Y4, Y4
 	VMULPS       Y4, Y6, Y6
 	VMULPS       Y6, Y0, Y4
-	MOVQ         336(AX), BX
-	VMOVUPS      Y4, (BX)(DX*4)
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         112(CX), DI
+	VMOVUPS      Y4, (DI)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMULPS       Y4, Y3, Y4
 	VADDPS       Y4, Y0, Y0
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Y4
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Y4
 	VMULPS       Y4, Y3, Y4
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Y5
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Y5
 	VMULPS       Y5, Y3, Y5
 	VADDPS       Y5, Y1, Y1
 	VMULPS       Y6, Y3, Y3
-	MOVQ         360(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
+	MOVQ         120(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
 	VMULPS       Y6, Y1, Y1
-	MOVQ         384(AX), BX
-	VMOVUPS      Y1, (BX)(DX*4)
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Y3
+	MOVQ         128(CX), DI
+	VMOVUPS      Y1, (DI)(DX*4)
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Y3
 	VMULPS       Y3, Y0, Y0
-	MOVQ         408(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         136(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	VXORPS       c80000000<>+0(SB), Y1, Y0
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y1, Y3, Y3
 	VMULPS       Y1, Y2, Y1
 	VMULPS       Y1, Y3, Y3
-	MOVQ         432(AX), BX
-	VMOVUPS      Y3, (BX)(DX*4)
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         144(CX), DI
+	VMOVUPS      Y3, (DI)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VFNMADD231PS Y1, Y1, Y2
 	VMULPS       Y4, Y2, Y2
-	MOVQ         456(AX), BX
-	VMOVUPS      Y2, (BX)(DX*4)
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Y1
+	MOVQ         152(CX), DI
+	VMOVUPS      Y2, (DI)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Y1
 	VMULPS       c3f000000<>+0(SB), Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -10523,64 +14902,64 @@ loop:
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VXORPS       c80000000<>+0(SB), Y1, Y0
-	MOVQ         480(AX), BX
-	VMOVUPS      Y0, (BX)(DX*4)
+	MOVQ         160(CX), DI
+	VMOVUPS      Y0, (DI)(DX*4)
 	ADDQ         $0x08, DX
-	SUBQ         $0x08, CX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, CX
-	JZ           done
-	LEAQ         mask<>+0(SB), BX
-	MOVQ         $0x00000010, SI
-	SUBQ         CX, SI
-	VMOVUPS      (BX)(SI*4), Y0
-	MOVQ         (AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         24(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         $0x00000010, R8
+	SUBQ         BX, R8
+	VMOVUPS      (DI)(R8*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         48(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y2
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y2, Y2
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         72(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VDIVPS       Y3, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         120(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y0, Y3, Y3
 	VMULPS       Y1, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         144(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VSUBPS       Y0, Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         168(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         192(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         240(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VSUBPS       Y5, Y4, Y4
 	VMOVUPS      cc2d20000<>+0(SB), Y5
 	VMAXPS       Y4, Y5, Y5
@@ -10608,61 +14987,61 @@ tail:
 	VPADDD       c3f800000<>+0(SB), Y4, Y4
 	VMULPS       Y4, Y6, Y6
 	VMULPS       Y6, Y0, Y4
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         336(AX), CX
-	VMASKMOVPS   Y4, Y5, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         112(CX), BX
+	VMASKMOVPS   Y4, Y5, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y3, Y4
 	VADDPS       Y4, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y4
-	MOVQ         288(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y4, Y4
+	VMOVUPS      (DI)(R8*4), Y4
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y3, Y4
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         312(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y5, Y5
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         104(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VMULPS       Y5, Y3, Y5
 	VADDPS       Y5, Y1, Y1
 	VMULPS       Y6, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y5
-	MOVQ         360(AX), CX
-	VMASKMOVPS   Y3, Y5, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y5
+	MOVQ         120(CX), BX
+	VMASKMOVPS   Y3, Y5, (BX)(DX*4)
 	VMULPS       Y6, Y1, Y1
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         384(AX), CX
-	VMASKMOVPS   Y1, Y3, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         288(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y3, Y3
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         128(CX), BX
+	VMASKMOVPS   Y1, Y3, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y0, Y0
-	VMOVUPS      (BX)(SI*4), Y3
-	MOVQ         408(AX), CX
-	VMASKMOVPS   Y0, Y3, (CX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y3
+	MOVQ         136(CX), BX
+	VMASKMOVPS   Y0, Y3, (BX)(DX*4)
 	VXORPS       c80000000<>+0(SB), Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         96(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y1, Y3, Y3
 	VMULPS       Y1, Y2, Y1
 	VMULPS       Y1, Y3, Y3
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         432(AX), CX
-	VMASKMOVPS   Y3, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         264(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         144(CX), BX
+	VMASKMOVPS   Y3, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VFNMADD231PS Y1, Y1, Y2
 	VMULPS       Y4, Y2, Y2
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         456(AX), CX
-	VMASKMOVPS   Y2, Y1, (CX)(DX*4)
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         216(AX), CX
-	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         152(CX), BX
+	VMASKMOVPS   Y2, Y1, (BX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       c3f000000<>+0(SB), Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
@@ -10693,9 +15072,98 @@ tail:
 	VDIVPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VXORPS       c80000000<>+0(SB), Y1, Y0
-	VMOVUPS      (BX)(SI*4), Y1
-	MOVQ         480(AX), AX
-	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
+	VMOVUPS      (DI)(R8*4), Y1
+	MOVQ         160(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	JMP  row
 
 done:
 	VZEROUPPER

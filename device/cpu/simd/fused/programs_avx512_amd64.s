@@ -4,11 +4,31 @@
 
 #include "textflag.h"
 
-// func rnnTanhInferenceAVX512(v [][]float32, n int)
+// func rnnTanhInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·rnnTanhInferenceAVX512(SB), NOSPLIT, $0-32
+TEXT ·rnnTanhInferenceAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
 	VBROADCASTSS cc1a00000<>+0(SB), Z0
 	VBROADCASTSS c4b40007f<>+0(SB), Z1
 	VBROADCASTSS c4038aa3b<>+0(SB), Z2
@@ -23,20 +43,24 @@ TEXT ·rnnTanhInferenceAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3eaaab3a<>+0(SB), Z11
 	VBROADCASTSS c3e0913d8<>+0(SB), Z12
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z13
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VADDPS       Z16, Z15, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z8, Z14, Z15
@@ -64,55 +88,81 @@ loop:
 	VFNMADD231PS Z15, Z18, Z16
 	VFMADD231PS  Z17, Z16, Z18
 	VPTERNLOGD   $0xd8, Z8, Z14, Z18
-	MOVQ         96(AX), BX
-	VMOVUPS      Z18, (BX)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      Z18, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VADDPS       Z16, Z15, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z8, Z14, Z15
-	VMAXPS       Z15, Z0, Z0
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
 	VMOVUPS      Z1, Z15
-	VFMADD231PS  Z2, Z0, Z15
-	VSUBPS       Z1, Z15, Z1
-	VFNMADD231PS Z3, Z1, Z0
-	VFNMADD231PS Z4, Z1, Z0
-	VMOVUPS      Z13, Z1
-	VFMADD213PS  Z12, Z0, Z1
-	VFMADD213PS  Z11, Z0, Z1
-	VFMADD213PS  Z10, Z0, Z1
-	VFMADD213PS  Z9, Z0, Z1
-	VMULPS       Z0, Z0, Z2
-	VFMADD213PS  Z0, Z2, Z1
-	VPSLLD       $0x17, Z15, Z0
-	VMOVUPS      Z5, Z2
-	VFMADD231PS  Z6, Z0, Z2
-	VFMADD231PS  Z1, Z0, Z2
-	VADDPS       Z7, Z2, Z0
-	VRCP14PS     Z0, Z1
-	VMULPS       Z2, Z1, Z3
-	VFNMADD231PS Z0, Z3, Z2
-	VFMADD231PS  Z1, Z2, Z3
-	VPTERNLOGD   $0xd8, Z8, Z14, Z3
-	MOVQ         96(AX), AX
-	VMOVUPS      Z3, K1, (AX)(DX*4)
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z1, Z15, Z17
+	VFNMADD231PS Z3, Z17, Z16
+	VFNMADD231PS Z4, Z17, Z16
+	VMOVUPS      Z13, Z17
+	VFMADD213PS  Z12, Z16, Z17
+	VFMADD213PS  Z11, Z16, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VMULPS       Z16, Z16, Z18
+	VFMADD213PS  Z16, Z18, Z17
+	VPSLLD       $0x17, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z6, Z15, Z16
+	VFMADD231PS  Z17, Z15, Z16
+	VADDPS       Z7, Z16, Z15
+	VRCP14PS     Z15, Z17
+	VMULPS       Z16, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z16
+	VFMADD231PS  Z17, Z16, Z18
+	VPTERNLOGD   $0xd8, Z8, Z14, Z18
+	MOVQ         32(CX), BX
+	VMOVUPS      Z18, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
@@ -160,105 +210,197 @@ GLOBL c3e0913d8<>(SB), RODATA|NOPTR, $4
 DATA c3d35f5ff<>+0(SB)/4, $0x3d35f5ff
 GLOBL c3d35f5ff<>(SB), RODATA|NOPTR, $4
 
-// func rnnTanhBackwardAVX512(v [][]float32, n int)
+// func rnnTanhBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·rnnTanhBackwardAVX512(SB), NOSPLIT, $0-32
+TEXT ·rnnTanhBackwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z1
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z2
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z1
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z2
 	VADDPS       Z2, Z1, Z1
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z2
 	VMOVUPS      Z0, Z3
 	VFNMADD231PS Z2, Z2, Z3
 	VMULPS       Z1, Z3, Z3
-	MOVQ         72(AX), BX
-	VMOVUPS      Z3, (BX)(DX*4)
+	MOVQ         24(CX), DI
+	VMOVUPS      Z3, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z1
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
 	VADDPS       Z2, Z1, Z1
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VFNMADD231PS Z2, Z2, Z0
-	VMULPS       Z1, Z0, Z0
-	MOVQ         72(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
+	VMOVUPS      Z0, Z3
+	VFNMADD231PS Z2, Z2, Z3
+	VMULPS       Z1, Z3, Z3
+	MOVQ         24(CX), BX
+	VMOVUPS      Z3, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func rnnReluInferenceAVX512(v [][]float32, n int)
+// func rnnReluInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·rnnReluInferenceAVX512(SB), NOSPLIT, $0-32
+TEXT ·rnnReluInferenceAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
 	VBROADCASTSS c00000000<>+0(SB), Z0
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ    (AX), BX
-	VMOVUPS (BX)(DX*4), Z1
-	MOVQ    24(AX), BX
-	VMOVUPS (BX)(DX*4), Z2
+	MOVQ    (CX), DI
+	VMOVUPS (DI)(DX*4), Z1
+	MOVQ    8(CX), DI
+	VMOVUPS (DI)(DX*4), Z2
 	VADDPS  Z2, Z1, Z1
-	MOVQ    48(AX), BX
-	VMOVUPS (BX)(DX*4), Z2
-	MOVQ    72(AX), BX
-	VMOVUPS (BX)(DX*4), Z3
+	MOVQ    16(CX), DI
+	VMOVUPS (DI)(DX*4), Z2
+	MOVQ    24(CX), DI
+	VMOVUPS (DI)(DX*4), Z3
 	VADDPS  Z3, Z2, Z2
 	VADDPS  Z2, Z1, Z1
 	VMOVUPS Z0, Z2
 	VMAXPS  Z1, Z2, Z2
-	MOVQ    96(AX), BX
-	VMOVUPS Z2, (BX)(DX*4)
+	MOVQ    32(CX), DI
+	VMOVUPS Z2, (DI)(DX*4)
 	ADDQ    $0x10, DX
-	SUBQ    $0x10, CX
+	SUBQ    $0x10, BX
 	JGE     loop
 
 tail:
-	ADDQ      $0x10, CX
-	JZ        done
-	MOVL      $0x0000ffff, BX
-	BZHIL     CX, BX, BX
-	KMOVW     BX, K1
-	MOVQ      (AX), CX
-	VMOVUPS.Z (CX)(DX*4), K1, Z1
-	MOVQ      24(AX), CX
-	VMOVUPS.Z (CX)(DX*4), K1, Z2
+	ADDQ      $0x10, BX
+	JZ        next
+	MOVL      $0x0000ffff, DI
+	BZHIL     BX, DI, DI
+	KMOVW     DI, K1
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
 	VADDPS    Z2, Z1, Z1
-	MOVQ      48(AX), CX
-	VMOVUPS.Z (CX)(DX*4), K1, Z2
-	MOVQ      72(AX), CX
-	VMOVUPS.Z (CX)(DX*4), K1, Z3
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z3
 	VADDPS    Z3, Z2, Z2
 	VADDPS    Z2, Z1, Z1
-	VMAXPS    Z1, Z0, Z0
-	MOVQ      96(AX), AX
-	VMOVUPS   Z0, K1, (AX)(DX*4)
+	VMOVUPS   Z0, Z2
+	VMAXPS    Z1, Z2, Z2
+	MOVQ      32(CX), BX
+	VMOVUPS   Z2, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
@@ -267,59 +409,156 @@ done:
 DATA c00000000<>+0(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $4
 
-// func rnnReluBackwardAVX512(v [][]float32, n int)
+// func rnnReluBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·rnnReluBackwardAVX512(SB), NOSPLIT, $0-32
+TEXT ·rnnReluBackwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
 	VBROADCASTSS c00000000<>+0(SB), Z0
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ      (AX), BX
-	VMOVUPS   (BX)(DX*4), Z1
-	MOVQ      24(AX), BX
-	VMOVUPS   (BX)(DX*4), Z2
+	MOVQ      (CX), DI
+	VMOVUPS   (DI)(DX*4), Z1
+	MOVQ      8(CX), DI
+	VMOVUPS   (DI)(DX*4), Z2
 	VADDPS    Z2, Z1, Z1
-	MOVQ      48(AX), BX
-	VMOVUPS   (BX)(DX*4), Z2
+	MOVQ      16(CX), DI
+	VMOVUPS   (DI)(DX*4), Z2
 	VCMPPS    $0x1e, Z0, Z2, K1
 	VMOVAPS.Z Z1, K1, Z1
-	MOVQ      72(AX), BX
-	VMOVUPS   Z1, (BX)(DX*4)
+	MOVQ      24(CX), DI
+	VMOVUPS   Z1, (DI)(DX*4)
 	ADDQ      $0x10, DX
-	SUBQ      $0x10, CX
+	SUBQ      $0x10, BX
 	JGE       loop
 
 tail:
-	ADDQ      $0x10, CX
-	JZ        done
-	MOVL      $0x0000ffff, BX
-	BZHIL     CX, BX, BX
-	KMOVW     BX, K1
-	MOVQ      (AX), CX
-	VMOVUPS.Z (CX)(DX*4), K1, Z1
-	MOVQ      24(AX), CX
-	VMOVUPS.Z (CX)(DX*4), K1, Z2
+	ADDQ      $0x10, BX
+	JZ        next
+	MOVL      $0x0000ffff, DI
+	BZHIL     BX, DI, DI
+	KMOVW     DI, K1
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
 	VADDPS    Z2, Z1, Z1
-	MOVQ      48(AX), CX
-	VMOVUPS.Z (CX)(DX*4), K1, Z2
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
 	VCMPPS    $0x1e, Z0, Z2, K2
-	VMOVAPS.Z Z1, K2, Z0
-	MOVQ      72(AX), AX
-	VMOVUPS   Z0, K1, (AX)(DX*4)
+	VMOVAPS.Z Z1, K2, Z1
+	MOVQ      24(CX), BX
+	VMOVUPS   Z1, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func gruInferenceAVX512(v [][]float32, n int)
+// func gruInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·gruInferenceAVX512(SB), NOSPLIT, $0-32
+TEXT ·gruInferenceAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -344,20 +583,24 @@ TEXT ·gruInferenceAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
 	VBROADCASTSS c3e0913d8<>+0(SB), Z22
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -384,15 +627,15 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -419,15 +662,15 @@ loop:
 	VMULPS       Z24, Z26, Z28
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z26, Z24, Z28
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VMULPS       Z24, Z27, Z24
 	VADDPS       Z24, Z25, Z24
@@ -459,31 +702,31 @@ loop:
 	VMOVUPS      Z6, Z24
 	VSUBPS       Z28, Z24, Z24
 	VMULPS       Z29, Z24, Z24
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VMULPS       Z25, Z28, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         312(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -510,86 +753,148 @@ tail:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
-	VMAXPS       Z25, Z0, Z0
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
 	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z0, Z25
-	VSUBPS       Z5, Z25, Z2
-	VFNMADD231PS Z3, Z2, Z0
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z11, Z3
-	VFMADD213PS  Z10, Z0, Z3
-	VFMADD213PS  Z9, Z0, Z3
-	VFMADD213PS  Z8, Z0, Z3
-	VFMADD213PS  Z7, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VSCALEFPS    Z2, Z3, Z3
-	VADDPS       Z6, Z3, Z0
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z26, Z28
+	VFMADD213PS  Z9, Z26, Z28
+	VFMADD213PS  Z8, Z26, Z28
+	VFMADD213PS  Z7, Z26, Z28
+	VFMADD213PS  Z6, Z26, Z28
+	VFMADD213PS  Z6, Z26, Z28
+	VSCALEFPS    Z25, Z28, Z28
+	VADDPS       Z6, Z28, Z25
 	VPMOVD2M     Z24, K2
-	VMOVUPS      Z6, Z2
-	VMOVAPS      Z3, K2, Z2
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z4
-	VFNMADD231PS Z0, Z4, Z2
-	VFMADD231PS  Z3, Z2, Z4
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VADDPS       Z2, Z0, Z0
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
-	VADDPS       Z3, Z2, Z2
-	VMULPS       Z0, Z27, Z0
-	VADDPS       Z0, Z2, Z0
-	VPORD        Z1, Z0, Z2
-	VMOVUPS      Z12, Z3
-	VMAXPS       Z2, Z3, Z3
-	VMOVUPS      Z13, Z2
-	VFMADD231PS  Z14, Z3, Z2
-	VSUBPS       Z13, Z2, Z5
-	VFNMADD231PS Z15, Z5, Z3
-	VFNMADD231PS Z16, Z5, Z3
-	VMOVUPS      Z23, Z5
-	VFMADD213PS  Z22, Z3, Z5
-	VFMADD213PS  Z21, Z3, Z5
-	VFMADD213PS  Z20, Z3, Z5
-	VFMADD213PS  Z19, Z3, Z5
-	VMULPS       Z3, Z3, Z7
-	VFMADD213PS  Z3, Z7, Z5
-	VPSLLD       $0x17, Z2, Z2
-	VMOVUPS      Z17, Z3
-	VFMADD231PS  Z18, Z2, Z3
-	VFMADD231PS  Z5, Z2, Z3
-	VADDPS       Z6, Z3, Z2
-	VRCP14PS     Z2, Z5
-	VMULPS       Z3, Z5, Z7
-	VFNMADD231PS Z2, Z7, Z3
-	VFMADD231PS  Z5, Z3, Z7
-	VPTERNLOGD   $0xd8, Z1, Z0, Z7
-	VMOVUPS      Z6, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z7, Z0, Z0
-	MOVQ         288(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VMULPS       Z1, Z4, Z1
-	VADDPS       Z1, Z0, Z0
-	MOVQ         312(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z28, K2, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z28
+	VFNMADD231PS Z25, Z28, Z24
+	VFMADD231PS  Z26, Z24, Z28
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	VMULPS       Z24, Z27, Z24
+	VADDPS       Z24, Z25, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z27
+	VFNMADD231PS Z15, Z27, Z26
+	VFNMADD231PS Z16, Z27, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z27, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	VMOVUPS      Z6, Z24
+	VSUBPS       Z28, Z24, Z24
+	VMULPS       Z29, Z24, Z24
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VMULPS       Z25, Z28, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         104(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
@@ -625,11 +930,83 @@ GLOBL c3c0913d8<>(SB), RODATA|NOPTR, $4
 DATA c3ab5f5ff<>+0(SB)/4, $0x3ab5f5ff
 GLOBL c3ab5f5ff<>(SB), RODATA|NOPTR, $4
 
-// func gruForwardAVX512(v [][]float32, n int)
+// func gruForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·gruForwardAVX512(SB), NOSPLIT, $0-32
+TEXT ·gruForwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -654,20 +1031,24 @@ TEXT ·gruForwardAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
 	VBROADCASTSS c3e0913d8<>+0(SB), Z22
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -694,17 +1075,17 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         312(AX), BX
-	VMOVUPS      Z27, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         104(CX), DI
+	VMOVUPS      Z27, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -731,19 +1112,19 @@ loop:
 	VMULPS       Z24, Z26, Z28
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z26, Z24, Z28
-	MOVQ         336(AX), BX
-	VMOVUPS      Z28, (BX)(DX*4)
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         112(CX), DI
+	VMOVUPS      Z28, (DI)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         360(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         120(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VMULPS       Z24, Z27, Z24
 	VADDPS       Z24, Z25, Z24
@@ -772,36 +1153,36 @@ loop:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z27, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         384(AX), BX
-	VMOVUPS      Z29, (BX)(DX*4)
+	MOVQ         128(CX), DI
+	VMOVUPS      Z29, (DI)(DX*4)
 	VMOVUPS      Z6, Z24
 	VSUBPS       Z28, Z24, Z24
 	VMULPS       Z29, Z24, Z24
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VMULPS       Z25, Z28, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         408(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
+	MOVQ         136(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -828,125 +1209,263 @@ tail:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         312(AX), CX
-	VMOVUPS      Z27, K1, (CX)(DX*4)
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         104(CX), BX
+	VMOVUPS      Z27, K1, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
-	VMAXPS       Z25, Z0, Z0
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
 	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z0, Z25
-	VSUBPS       Z5, Z25, Z2
-	VFNMADD231PS Z3, Z2, Z0
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z11, Z3
-	VFMADD213PS  Z10, Z0, Z3
-	VFMADD213PS  Z9, Z0, Z3
-	VFMADD213PS  Z8, Z0, Z3
-	VFMADD213PS  Z7, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VSCALEFPS    Z2, Z3, Z3
-	VADDPS       Z6, Z3, Z0
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z26, Z28
+	VFMADD213PS  Z9, Z26, Z28
+	VFMADD213PS  Z8, Z26, Z28
+	VFMADD213PS  Z7, Z26, Z28
+	VFMADD213PS  Z6, Z26, Z28
+	VFMADD213PS  Z6, Z26, Z28
+	VSCALEFPS    Z25, Z28, Z28
+	VADDPS       Z6, Z28, Z25
 	VPMOVD2M     Z24, K2
-	VMOVUPS      Z6, Z2
-	VMOVAPS      Z3, K2, Z2
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z4
-	VFNMADD231PS Z0, Z4, Z2
-	VFMADD231PS  Z3, Z2, Z4
-	MOVQ         336(AX), CX
-	VMOVUPS      Z4, K1, (CX)(DX*4)
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VADDPS       Z2, Z0, Z0
-	MOVQ         360(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
-	VADDPS       Z3, Z2, Z2
-	VMULPS       Z0, Z27, Z0
-	VADDPS       Z0, Z2, Z0
-	VPORD        Z1, Z0, Z2
-	VMOVUPS      Z12, Z3
-	VMAXPS       Z2, Z3, Z3
-	VMOVUPS      Z13, Z2
-	VFMADD231PS  Z14, Z3, Z2
-	VSUBPS       Z13, Z2, Z5
-	VFNMADD231PS Z15, Z5, Z3
-	VFNMADD231PS Z16, Z5, Z3
-	VMOVUPS      Z23, Z5
-	VFMADD213PS  Z22, Z3, Z5
-	VFMADD213PS  Z21, Z3, Z5
-	VFMADD213PS  Z20, Z3, Z5
-	VFMADD213PS  Z19, Z3, Z5
-	VMULPS       Z3, Z3, Z7
-	VFMADD213PS  Z3, Z7, Z5
-	VPSLLD       $0x17, Z2, Z2
-	VMOVUPS      Z17, Z3
-	VFMADD231PS  Z18, Z2, Z3
-	VFMADD231PS  Z5, Z2, Z3
-	VADDPS       Z6, Z3, Z2
-	VRCP14PS     Z2, Z5
-	VMULPS       Z3, Z5, Z7
-	VFNMADD231PS Z2, Z7, Z3
-	VFMADD231PS  Z5, Z3, Z7
-	VPTERNLOGD   $0xd8, Z1, Z0, Z7
-	MOVQ         384(AX), CX
-	VMOVUPS      Z7, K1, (CX)(DX*4)
-	VMOVUPS      Z6, Z0
-	VSUBPS       Z4, Z0, Z0
-	VMULPS       Z7, Z0, Z0
-	MOVQ         288(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VMULPS       Z1, Z4, Z1
-	VADDPS       Z1, Z0, Z0
-	MOVQ         408(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z28, K2, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z28
+	VFNMADD231PS Z25, Z28, Z24
+	VFMADD231PS  Z26, Z24, Z28
+	MOVQ         112(CX), BX
+	VMOVUPS      Z28, K1, (BX)(DX*4)
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         120(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	VMULPS       Z24, Z27, Z24
+	VADDPS       Z24, Z25, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z27
+	VFNMADD231PS Z15, Z27, Z26
+	VFNMADD231PS Z16, Z27, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z27, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	MOVQ         128(CX), BX
+	VMOVUPS      Z29, K1, (BX)(DX*4)
+	VMOVUPS      Z6, Z24
+	VSUBPS       Z28, Z24, Z24
+	VMULPS       Z29, Z24, Z24
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VMULPS       Z25, Z28, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         136(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func gruBackwardAVX512(v [][]float32, n int)
+// func gruBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·gruBackwardAVX512(SB), NOSPLIT, $0-32
+TEXT ·gruBackwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z1
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z2
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z1
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z2
 	VADDPS       Z2, Z1, Z1
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z2
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z2
 	VMULPS       Z2, Z1, Z2
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z3
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z3
 	VMULPS       Z3, Z1, Z4
-	MOVQ         168(AX), BX
-	VMOVUPS      Z4, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z4
+	MOVQ         56(CX), DI
+	VMOVUPS      Z4, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z4
 	VMULPS       Z4, Z1, Z5
 	VMOVUPS      Z0, Z6
 	VSUBPS       Z3, Z6, Z6
@@ -955,57 +1474,57 @@ loop:
 	VMOVUPS      Z0, Z5
 	VFNMADD231PS Z4, Z4, Z5
 	VMULPS       Z1, Z5, Z5
-	MOVQ         192(AX), BX
-	VMOVUPS      Z5, (BX)(DX*4)
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z1
+	MOVQ         64(CX), DI
+	VMOVUPS      Z5, (DI)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z1
 	VMULPS       Z1, Z5, Z1
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z4
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z4
 	VMULPS       Z4, Z5, Z5
-	MOVQ         216(AX), BX
-	VMOVUPS      Z5, (BX)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      Z5, (DI)(DX*4)
 	VMOVUPS      Z0, Z5
 	VSUBPS       Z3, Z5, Z5
 	VMULPS       Z3, Z2, Z2
 	VMULPS       Z2, Z5, Z5
-	MOVQ         240(AX), BX
-	VMOVUPS      Z5, (BX)(DX*4)
+	MOVQ         80(CX), DI
+	VMOVUPS      Z5, (DI)(DX*4)
 	VMOVUPS      Z0, Z2
 	VSUBPS       Z4, Z2, Z2
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z1, Z2, Z2
-	MOVQ         264(AX), BX
-	VMOVUPS      Z2, (BX)(DX*4)
-	MOVQ         288(AX), BX
-	VMOVUPS      Z2, (BX)(DX*4)
-	MOVQ         312(AX), BX
-	VMOVUPS      Z5, (BX)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      Z2, (DI)(DX*4)
+	MOVQ         96(CX), DI
+	VMOVUPS      Z2, (DI)(DX*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      Z5, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z1
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
 	VADDPS       Z2, Z1, Z1
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
 	VMULPS       Z2, Z1, Z2
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
 	VMULPS       Z3, Z1, Z4
-	MOVQ         168(AX), CX
-	VMOVUPS      Z4, K1, (CX)(DX*4)
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z4
+	MOVQ         56(CX), BX
+	VMOVUPS      Z4, K1, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z4
 	VMULPS       Z4, Z1, Z5
 	VMOVUPS      Z0, Z6
 	VSUBPS       Z3, Z6, Z6
@@ -1014,673 +1533,221 @@ tail:
 	VMOVUPS      Z0, Z5
 	VFNMADD231PS Z4, Z4, Z5
 	VMULPS       Z1, Z5, Z5
-	MOVQ         192(AX), CX
-	VMOVUPS      Z5, K1, (CX)(DX*4)
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
+	MOVQ         64(CX), BX
+	VMOVUPS      Z5, K1, (BX)(DX*4)
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z1
 	VMULPS       Z1, Z5, Z1
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z4
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z4
 	VMULPS       Z4, Z5, Z5
-	MOVQ         216(AX), CX
-	VMOVUPS      Z5, K1, (CX)(DX*4)
+	MOVQ         72(CX), BX
+	VMOVUPS      Z5, K1, (BX)(DX*4)
 	VMOVUPS      Z0, Z5
 	VSUBPS       Z3, Z5, Z5
 	VMULPS       Z3, Z2, Z2
 	VMULPS       Z2, Z5, Z5
-	MOVQ         240(AX), CX
-	VMOVUPS      Z5, K1, (CX)(DX*4)
-	VSUBPS       Z4, Z0, Z0
+	MOVQ         80(CX), BX
+	VMOVUPS      Z5, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z2
+	VSUBPS       Z4, Z2, Z2
 	VMULPS       Z4, Z1, Z1
-	VMULPS       Z1, Z0, Z0
-	MOVQ         264(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	MOVQ         288(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	MOVQ         312(AX), AX
-	VMOVUPS      Z5, K1, (AX)(DX*4)
+	VMULPS       Z1, Z2, Z2
+	MOVQ         88(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+	MOVQ         96(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+	MOVQ         104(CX), BX
+	VMOVUPS      Z5, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmInferenceAVX512(v [][]float32, n int)
+// func lstmInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·lstmInferenceAVX512(SB), NOSPLIT, $0-32
+TEXT ·lstmInferenceAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
-	VBROADCASTSS cc2d20000<>+0(SB), Z0
-	VBROADCASTSS c80000000<>+0(SB), Z1
-	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
-	VBROADCASTSS c3f317218<>+0(SB), Z3
-	VBROADCASTSS cb102e308<>+0(SB), Z4
-	VBROADCASTSS c4b400000<>+0(SB), Z5
-	VBROADCASTSS c3f800000<>+0(SB), Z6
-	VBROADCASTSS c3effffff<>+0(SB), Z7
-	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
-	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
-	VBROADCASTSS c3c0913d8<>+0(SB), Z10
-	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
-	VBROADCASTSS cc1a00000<>+0(SB), Z12
-	VBROADCASTSS c4b40007f<>+0(SB), Z13
-	VBROADCASTSS c4038aa3b<>+0(SB), Z14
-	VBROADCASTSS c3eb17218<>+0(SB), Z15
-	VBROADCASTSS cb082e308<>+0(SB), Z16
-	VBROADCASTSS cbf000000<>+0(SB), Z17
-	VBROADCASTSS c3f000000<>+0(SB), Z18
-	VBROADCASTSS c3f7fffff<>+0(SB), Z19
-	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
-	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
-	VBROADCASTSS c3e0913d8<>+0(SB), Z22
-	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
-
-loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
 	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z26
-	VFNMADD231PS Z4, Z25, Z26
-	VMOVUPS      Z11, Z27
-	VFMADD213PS  Z10, Z26, Z27
-	VFMADD213PS  Z9, Z26, Z27
-	VFMADD213PS  Z8, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VFMADD213PS  Z6, Z26, Z27
-	VFMADD213PS  Z6, Z26, Z27
-	VSCALEFPS    Z25, Z27, Z27
-	VADDPS       Z6, Z27, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z27, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z27
-	VFNMADD231PS Z25, Z27, Z24
-	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z26
-	VFNMADD231PS Z4, Z25, Z26
-	VMOVUPS      Z11, Z28
-	VFMADD213PS  Z10, Z26, Z28
-	VFMADD213PS  Z9, Z26, Z28
-	VFMADD213PS  Z8, Z26, Z28
-	VFMADD213PS  Z7, Z26, Z28
-	VFMADD213PS  Z6, Z26, Z28
-	VFMADD213PS  Z6, Z26, Z28
-	VSCALEFPS    Z25, Z28, Z28
-	VADDPS       Z6, Z28, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z28, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z28
-	VFNMADD231PS Z25, Z28, Z24
-	VFMADD231PS  Z26, Z24, Z28
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
 	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z12, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z13, Z25
-	VFMADD231PS  Z14, Z26, Z25
-	VSUBPS       Z13, Z25, Z29
-	VFNMADD231PS Z15, Z29, Z26
-	VFNMADD231PS Z16, Z29, Z26
-	VMOVUPS      Z23, Z29
-	VFMADD213PS  Z22, Z26, Z29
-	VFMADD213PS  Z21, Z26, Z29
-	VFMADD213PS  Z20, Z26, Z29
-	VFMADD213PS  Z19, Z26, Z29
-	VMULPS       Z26, Z26, Z30
-	VFMADD213PS  Z26, Z30, Z29
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z17, Z26
-	VFMADD231PS  Z18, Z25, Z26
-	VFMADD231PS  Z29, Z25, Z26
-	VADDPS       Z6, Z26, Z25
-	VRCP14PS     Z25, Z29
-	VMULPS       Z26, Z29, Z30
-	VFNMADD231PS Z25, Z30, Z26
-	VFMADD231PS  Z29, Z26, Z30
-	VPTERNLOGD   $0xd8, Z1, Z24, Z30
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z26
-	VFNMADD231PS Z4, Z25, Z26
-	VMOVUPS      Z11, Z29
-	VFMADD213PS  Z10, Z26, Z29
-	VFMADD213PS  Z9, Z26, Z29
-	VFMADD213PS  Z8, Z26, Z29
-	VFMADD213PS  Z7, Z26, Z29
-	VFMADD213PS  Z6, Z26, Z29
-	VFMADD213PS  Z6, Z26, Z29
-	VSCALEFPS    Z25, Z29, Z29
-	VADDPS       Z6, Z29, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z29, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z29
-	VFNMADD231PS Z25, Z29, Z24
-	VFMADD231PS  Z26, Z24, Z29
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	VMULPS       Z24, Z28, Z24
-	VMULPS       Z30, Z27, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         408(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z12, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z13, Z25
-	VFMADD231PS  Z14, Z26, Z25
-	VSUBPS       Z13, Z25, Z27
-	VFNMADD231PS Z15, Z27, Z26
-	VFNMADD231PS Z16, Z27, Z26
-	VMOVUPS      Z23, Z27
-	VFMADD213PS  Z22, Z26, Z27
-	VFMADD213PS  Z21, Z26, Z27
-	VFMADD213PS  Z20, Z26, Z27
-	VFMADD213PS  Z19, Z26, Z27
-	VMULPS       Z26, Z26, Z28
-	VFMADD213PS  Z26, Z28, Z27
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z17, Z26
-	VFMADD231PS  Z18, Z25, Z26
-	VFMADD231PS  Z27, Z25, Z26
-	VADDPS       Z6, Z26, Z25
-	VRCP14PS     Z25, Z27
-	VMULPS       Z26, Z27, Z28
-	VFNMADD231PS Z25, Z28, Z26
-	VFMADD231PS  Z27, Z26, Z28
-	VPTERNLOGD   $0xd8, Z1, Z24, Z28
-	VMULPS       Z28, Z29, Z24
-	MOVQ         432(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
-	JGE          loop
-
-tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z26
-	VFNMADD231PS Z4, Z25, Z26
-	VMOVUPS      Z11, Z27
-	VFMADD213PS  Z10, Z26, Z27
-	VFMADD213PS  Z9, Z26, Z27
-	VFMADD213PS  Z8, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VFMADD213PS  Z6, Z26, Z27
-	VFMADD213PS  Z6, Z26, Z27
-	VSCALEFPS    Z25, Z27, Z27
-	VADDPS       Z6, Z27, Z25
-	VPMOVD2M     Z24, K2
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z27, K2, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z27
-	VFNMADD231PS Z25, Z27, Z24
-	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z26
-	VFNMADD231PS Z4, Z25, Z26
-	VMOVUPS      Z11, Z28
-	VFMADD213PS  Z10, Z26, Z28
-	VFMADD213PS  Z9, Z26, Z28
-	VFMADD213PS  Z8, Z26, Z28
-	VFMADD213PS  Z7, Z26, Z28
-	VFMADD213PS  Z6, Z26, Z28
-	VFMADD213PS  Z6, Z26, Z28
-	VSCALEFPS    Z25, Z28, Z28
-	VADDPS       Z6, Z28, Z25
-	VPMOVD2M     Z24, K2
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z28, K2, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z28
-	VFNMADD231PS Z25, Z28, Z24
-	VFMADD231PS  Z26, Z24, Z28
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z12, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z13, Z25
-	VFMADD231PS  Z14, Z26, Z25
-	VSUBPS       Z13, Z25, Z29
-	VFNMADD231PS Z15, Z29, Z26
-	VFNMADD231PS Z16, Z29, Z26
-	VMOVUPS      Z23, Z29
-	VFMADD213PS  Z22, Z26, Z29
-	VFMADD213PS  Z21, Z26, Z29
-	VFMADD213PS  Z20, Z26, Z29
-	VFMADD213PS  Z19, Z26, Z29
-	VMULPS       Z26, Z26, Z30
-	VFMADD213PS  Z26, Z30, Z29
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z17, Z26
-	VFMADD231PS  Z18, Z25, Z26
-	VFMADD231PS  Z29, Z25, Z26
-	VADDPS       Z6, Z26, Z25
-	VRCP14PS     Z25, Z29
-	VMULPS       Z26, Z29, Z30
-	VFNMADD231PS Z25, Z30, Z26
-	VFMADD231PS  Z29, Z26, Z30
-	VPTERNLOGD   $0xd8, Z1, Z24, Z30
-	MOVQ         288(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         312(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         336(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         360(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMAXPS       Z25, Z0, Z0
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z0, Z25
-	VSUBPS       Z5, Z25, Z2
-	VFNMADD231PS Z3, Z2, Z0
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z11, Z3
-	VFMADD213PS  Z10, Z0, Z3
-	VFMADD213PS  Z9, Z0, Z3
-	VFMADD213PS  Z8, Z0, Z3
-	VFMADD213PS  Z7, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VSCALEFPS    Z2, Z3, Z3
-	VADDPS       Z6, Z3, Z0
-	VPMOVD2M     Z24, K2
-	VMOVUPS      Z6, Z2
-	VMOVAPS      Z3, K2, Z2
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z4
-	VFNMADD231PS Z0, Z4, Z2
-	VFMADD231PS  Z3, Z2, Z4
-	MOVQ         384(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	VMULPS       Z0, Z28, Z0
-	VMULPS       Z30, Z27, Z2
-	VADDPS       Z2, Z0, Z0
-	MOVQ         408(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	VPORD        Z1, Z0, Z2
-	VMOVUPS      Z12, Z3
-	VMAXPS       Z2, Z3, Z3
-	VMOVUPS      Z13, Z2
-	VFMADD231PS  Z14, Z3, Z2
-	VSUBPS       Z13, Z2, Z5
-	VFNMADD231PS Z15, Z5, Z3
-	VFNMADD231PS Z16, Z5, Z3
-	VMOVUPS      Z23, Z5
-	VFMADD213PS  Z22, Z3, Z5
-	VFMADD213PS  Z21, Z3, Z5
-	VFMADD213PS  Z20, Z3, Z5
-	VFMADD213PS  Z19, Z3, Z5
-	VMULPS       Z3, Z3, Z7
-	VFMADD213PS  Z3, Z7, Z5
-	VPSLLD       $0x17, Z2, Z2
-	VMOVUPS      Z17, Z3
-	VFMADD231PS  Z18, Z2, Z3
-	VFMADD231PS  Z5, Z2, Z3
-	VADDPS       Z6, Z3, Z2
-	VRCP14PS     Z2, Z5
-	VMULPS       Z3, Z5, Z6
-	VFNMADD231PS Z2, Z6, Z3
-	VFMADD231PS  Z5, Z3, Z6
-	VPTERNLOGD   $0xd8, Z1, Z0, Z6
-	VMULPS       Z6, Z4, Z0
-	MOVQ         432(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func lstmForwardAVX512(v [][]float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·lstmForwardAVX512(SB), NOSPLIT, $0-32
-	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
-	VBROADCASTSS cc2d20000<>+0(SB), Z0
-	VBROADCASTSS c80000000<>+0(SB), Z1
-	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
-	VBROADCASTSS c3f317218<>+0(SB), Z3
-	VBROADCASTSS cb102e308<>+0(SB), Z4
-	VBROADCASTSS c4b400000<>+0(SB), Z5
-	VBROADCASTSS c3f800000<>+0(SB), Z6
-	VBROADCASTSS c3effffff<>+0(SB), Z7
-	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
-	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
-	VBROADCASTSS c3c0913d8<>+0(SB), Z10
-	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
-	VBROADCASTSS cc1a00000<>+0(SB), Z12
-	VBROADCASTSS c4b40007f<>+0(SB), Z13
-	VBROADCASTSS c4038aa3b<>+0(SB), Z14
-	VBROADCASTSS c3eb17218<>+0(SB), Z15
-	VBROADCASTSS cb082e308<>+0(SB), Z16
-	VBROADCASTSS cbf000000<>+0(SB), Z17
-	VBROADCASTSS c3f000000<>+0(SB), Z18
-	VBROADCASTSS c3f7fffff<>+0(SB), Z19
-	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
-	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
-	VBROADCASTSS c3e0913d8<>+0(SB), Z22
-	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
-
-loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z26
-	VFNMADD231PS Z4, Z25, Z26
-	VMOVUPS      Z11, Z27
-	VFMADD213PS  Z10, Z26, Z27
-	VFMADD213PS  Z9, Z26, Z27
-	VFMADD213PS  Z8, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VFMADD213PS  Z6, Z26, Z27
-	VFMADD213PS  Z6, Z26, Z27
-	VSCALEFPS    Z25, Z27, Z27
-	VADDPS       Z6, Z27, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z27, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z27
-	VFNMADD231PS Z25, Z27, Z24
-	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         408(AX), BX
-	VMOVUPS      Z27, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z26
-	VFNMADD231PS Z4, Z25, Z26
-	VMOVUPS      Z11, Z28
-	VFMADD213PS  Z10, Z26, Z28
-	VFMADD213PS  Z9, Z26, Z28
-	VFMADD213PS  Z8, Z26, Z28
-	VFMADD213PS  Z7, Z26, Z28
-	VFMADD213PS  Z6, Z26, Z28
-	VFMADD213PS  Z6, Z26, Z28
-	VSCALEFPS    Z25, Z28, Z28
-	VADDPS       Z6, Z28, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z28, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z28
-	VFNMADD231PS Z25, Z28, Z24
-	VFMADD231PS  Z26, Z24, Z28
-	MOVQ         432(AX), BX
-	VMOVUPS      Z28, (BX)(DX*4)
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z12, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z13, Z25
-	VFMADD231PS  Z14, Z26, Z25
-	VSUBPS       Z13, Z25, Z29
-	VFNMADD231PS Z15, Z29, Z26
-	VFNMADD231PS Z16, Z29, Z26
-	VMOVUPS      Z23, Z29
-	VFMADD213PS  Z22, Z26, Z29
-	VFMADD213PS  Z21, Z26, Z29
-	VFMADD213PS  Z20, Z26, Z29
-	VFMADD213PS  Z19, Z26, Z29
-	VMULPS       Z26, Z26, Z30
-	VFMADD213PS  Z26, Z30, Z29
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z17, Z26
-	VFMADD231PS  Z18, Z25, Z26
-	VFMADD231PS  Z29, Z25, Z26
-	VADDPS       Z6, Z26, Z25
-	VRCP14PS     Z25, Z29
-	VMULPS       Z26, Z29, Z30
-	VFNMADD231PS Z25, Z30, Z26
-	VFMADD231PS  Z29, Z26, Z30
-	VPTERNLOGD   $0xd8, Z1, Z24, Z30
-	MOVQ         456(AX), BX
-	VMOVUPS      Z30, (BX)(DX*4)
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z26
-	VFNMADD231PS Z4, Z25, Z26
-	VMOVUPS      Z11, Z29
-	VFMADD213PS  Z10, Z26, Z29
-	VFMADD213PS  Z9, Z26, Z29
-	VFMADD213PS  Z8, Z26, Z29
-	VFMADD213PS  Z7, Z26, Z29
-	VFMADD213PS  Z6, Z26, Z29
-	VFMADD213PS  Z6, Z26, Z29
-	VSCALEFPS    Z25, Z29, Z29
-	VADDPS       Z6, Z29, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z29, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z29
-	VFNMADD231PS Z25, Z29, Z24
-	VFMADD231PS  Z26, Z24, Z29
-	MOVQ         480(AX), BX
-	VMOVUPS      Z29, (BX)(DX*4)
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	VMULPS       Z24, Z28, Z24
-	VMULPS       Z30, Z27, Z25
-	VADDPS       Z25, Z24, Z24
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
 	MOVQ         504(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z12, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z13, Z25
-	VFMADD231PS  Z14, Z26, Z25
-	VSUBPS       Z13, Z25, Z27
-	VFNMADD231PS Z15, Z27, Z26
-	VFNMADD231PS Z16, Z27, Z26
-	VMOVUPS      Z23, Z27
-	VFMADD213PS  Z22, Z26, Z27
-	VFMADD213PS  Z21, Z26, Z27
-	VFMADD213PS  Z20, Z26, Z27
-	VFMADD213PS  Z19, Z26, Z27
-	VMULPS       Z26, Z26, Z28
-	VFMADD213PS  Z26, Z28, Z27
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z17, Z26
-	VFMADD231PS  Z18, Z25, Z26
-	VFMADD231PS  Z27, Z25, Z26
-	VADDPS       Z6, Z26, Z25
-	VRCP14PS     Z25, Z27
-	VMULPS       Z26, Z27, Z28
-	VFNMADD231PS Z25, Z28, Z26
-	VFMADD231PS  Z27, Z26, Z28
-	VPTERNLOGD   $0xd8, Z1, Z24, Z28
-	VMULPS       Z28, Z29, Z24
-	MOVQ         528(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
-	JGE          loop
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	MOVQ         1440(AX), DX
+	MOVQ         1464(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 144(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS cc1a00000<>+0(SB), Z12
+	VBROADCASTSS c4b40007f<>+0(SB), Z13
+	VBROADCASTSS c4038aa3b<>+0(SB), Z14
+	VBROADCASTSS c3eb17218<>+0(SB), Z15
+	VBROADCASTSS cb082e308<>+0(SB), Z16
+	VBROADCASTSS cbf000000<>+0(SB), Z17
+	VBROADCASTSS c3f000000<>+0(SB), Z18
+	VBROADCASTSS c3f7fffff<>+0(SB), Z19
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
+	VBROADCASTSS c3e0913d8<>+0(SB), Z22
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
+	MOVQ         rows+56(FP), SI
 
-tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
+
+loop:
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -1700,24 +1767,22 @@ tail:
 	VFMADD213PS  Z6, Z26, Z27
 	VSCALEFPS    Z25, Z27, Z27
 	VADDPS       Z6, Z27, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z6, Z24
-	VMOVAPS      Z27, K2, Z24
+	VMOVAPS      Z27, K1, Z24
 	VRCP14PS     Z25, Z26
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         408(AX), CX
-	VMOVUPS      Z27, K1, (CX)(DX*4)
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -1737,24 +1802,22 @@ tail:
 	VFMADD213PS  Z6, Z26, Z28
 	VSCALEFPS    Z25, Z28, Z28
 	VADDPS       Z6, Z28, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z6, Z24
-	VMOVAPS      Z28, K2, Z24
+	VMOVAPS      Z28, K1, Z24
 	VRCP14PS     Z25, Z26
 	VMULPS       Z24, Z26, Z28
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z26, Z24, Z28
-	MOVQ         432(AX), CX
-	VMOVUPS      Z28, K1, (CX)(DX*4)
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -1782,89 +1845,1019 @@ tail:
 	VFNMADD231PS Z25, Z30, Z26
 	VFMADD231PS  Z29, Z26, Z30
 	VPTERNLOGD   $0xd8, Z1, Z24, Z30
-	MOVQ         456(AX), CX
-	VMOVUPS      Z30, K1, (CX)(DX*4)
-	MOVQ         288(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         312(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         336(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         360(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
-	VMAXPS       Z25, Z0, Z0
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
 	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z0, Z25
-	VSUBPS       Z5, Z25, Z2
-	VFNMADD231PS Z3, Z2, Z0
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z11, Z3
-	VFMADD213PS  Z10, Z0, Z3
-	VFMADD213PS  Z9, Z0, Z3
-	VFMADD213PS  Z8, Z0, Z3
-	VFMADD213PS  Z7, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VSCALEFPS    Z2, Z3, Z3
-	VADDPS       Z6, Z3, Z0
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z26, Z29
+	VFMADD213PS  Z9, Z26, Z29
+	VFMADD213PS  Z8, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VFMADD213PS  Z6, Z26, Z29
+	VFMADD213PS  Z6, Z26, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z6, Z29, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z29, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z26, Z24, Z29
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	VMULPS       Z24, Z28, Z24
+	VMULPS       Z30, Z27, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         136(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z27
+	VFNMADD231PS Z15, Z27, Z26
+	VFNMADD231PS Z16, Z27, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z1, Z24, Z28
+	VMULPS       Z28, Z29, Z24
+	MOVQ         144(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
 	VPMOVD2M     Z24, K2
-	VMOVUPS      Z6, Z2
-	VMOVAPS      Z3, K2, Z2
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z4
-	VFNMADD231PS Z0, Z4, Z2
-	VFMADD231PS  Z3, Z2, Z4
-	MOVQ         480(AX), CX
-	VMOVUPS      Z4, K1, (CX)(DX*4)
-	MOVQ         384(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	VMULPS       Z0, Z28, Z0
-	VMULPS       Z30, Z27, Z2
-	VADDPS       Z2, Z0, Z0
-	MOVQ         504(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	VPORD        Z1, Z0, Z2
-	VMOVUPS      Z12, Z3
-	VMAXPS       Z2, Z3, Z3
-	VMOVUPS      Z13, Z2
-	VFMADD231PS  Z14, Z3, Z2
-	VSUBPS       Z13, Z2, Z5
-	VFNMADD231PS Z15, Z5, Z3
-	VFNMADD231PS Z16, Z5, Z3
-	VMOVUPS      Z23, Z5
-	VFMADD213PS  Z22, Z3, Z5
-	VFMADD213PS  Z21, Z3, Z5
-	VFMADD213PS  Z20, Z3, Z5
-	VFMADD213PS  Z19, Z3, Z5
-	VMULPS       Z3, Z3, Z7
-	VFMADD213PS  Z3, Z7, Z5
-	VPSLLD       $0x17, Z2, Z2
-	VMOVUPS      Z17, Z3
-	VFMADD231PS  Z18, Z2, Z3
-	VFMADD231PS  Z5, Z2, Z3
-	VADDPS       Z6, Z3, Z2
-	VRCP14PS     Z2, Z5
-	VMULPS       Z3, Z5, Z6
-	VFNMADD231PS Z2, Z6, Z3
-	VFMADD231PS  Z5, Z3, Z6
-	VPTERNLOGD   $0xd8, Z1, Z0, Z6
-	VMULPS       Z6, Z4, Z0
-	MOVQ         528(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K2, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z26, Z28
+	VFMADD213PS  Z9, Z26, Z28
+	VFMADD213PS  Z8, Z26, Z28
+	VFMADD213PS  Z7, Z26, Z28
+	VFMADD213PS  Z6, Z26, Z28
+	VFMADD213PS  Z6, Z26, Z28
+	VSCALEFPS    Z25, Z28, Z28
+	VADDPS       Z6, Z28, Z25
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z28, K2, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z28
+	VFNMADD231PS Z25, Z28, Z24
+	VFMADD231PS  Z26, Z24, Z28
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z29
+	VFNMADD231PS Z15, Z29, Z26
+	VFNMADD231PS Z16, Z29, Z26
+	VMOVUPS      Z23, Z29
+	VFMADD213PS  Z22, Z26, Z29
+	VFMADD213PS  Z21, Z26, Z29
+	VFMADD213PS  Z20, Z26, Z29
+	VFMADD213PS  Z19, Z26, Z29
+	VMULPS       Z26, Z26, Z30
+	VFMADD213PS  Z26, Z30, Z29
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z29, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z29
+	VMULPS       Z26, Z29, Z30
+	VFNMADD231PS Z25, Z30, Z26
+	VFMADD231PS  Z29, Z26, Z30
+	VPTERNLOGD   $0xd8, Z1, Z24, Z30
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         112(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         120(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z26, Z29
+	VFMADD213PS  Z9, Z26, Z29
+	VFMADD213PS  Z8, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VFMADD213PS  Z6, Z26, Z29
+	VFMADD213PS  Z6, Z26, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z6, Z29, Z25
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z29, K2, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z26, Z24, Z29
+	MOVQ         128(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	VMULPS       Z24, Z28, Z24
+	VMULPS       Z30, Z27, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         136(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z27
+	VFNMADD231PS Z15, Z27, Z26
+	VFNMADD231PS Z16, Z27, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z1, Z24, Z28
+	VMULPS       Z28, Z29, Z24
+	MOVQ         144(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmBackwardAVX512(v [][]float32, n int)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-32
+// func lstmForwardAVX512(v []Vector, at []uintptr, n int, rows int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·lstmForwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	MOVQ         1440(AX), DX
+	MOVQ         1464(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 144(CX)
+	MOVQ         1520(AX), DX
+	MOVQ         1544(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 152(CX)
+	MOVQ         1600(AX), DX
+	MOVQ         1624(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 160(CX)
+	MOVQ         1680(AX), DX
+	MOVQ         1704(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 168(CX)
+	MOVQ         1760(AX), DX
+	MOVQ         1784(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 176(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS cc1a00000<>+0(SB), Z12
+	VBROADCASTSS c4b40007f<>+0(SB), Z13
+	VBROADCASTSS c4038aa3b<>+0(SB), Z14
+	VBROADCASTSS c3eb17218<>+0(SB), Z15
+	VBROADCASTSS cb082e308<>+0(SB), Z16
+	VBROADCASTSS cbf000000<>+0(SB), Z17
+	VBROADCASTSS c3f000000<>+0(SB), Z18
+	VBROADCASTSS c3f7fffff<>+0(SB), Z19
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
+	VBROADCASTSS c3e0913d8<>+0(SB), Z22
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
+
+loop:
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         136(CX), DI
+	VMOVUPS      Z27, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z26, Z28
+	VFMADD213PS  Z9, Z26, Z28
+	VFMADD213PS  Z8, Z26, Z28
+	VFMADD213PS  Z7, Z26, Z28
+	VFMADD213PS  Z6, Z26, Z28
+	VFMADD213PS  Z6, Z26, Z28
+	VSCALEFPS    Z25, Z28, Z28
+	VADDPS       Z6, Z28, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z28, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z28
+	VFNMADD231PS Z25, Z28, Z24
+	VFMADD231PS  Z26, Z24, Z28
+	MOVQ         144(CX), DI
+	VMOVUPS      Z28, (DI)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z29
+	VFNMADD231PS Z15, Z29, Z26
+	VFNMADD231PS Z16, Z29, Z26
+	VMOVUPS      Z23, Z29
+	VFMADD213PS  Z22, Z26, Z29
+	VFMADD213PS  Z21, Z26, Z29
+	VFMADD213PS  Z20, Z26, Z29
+	VFMADD213PS  Z19, Z26, Z29
+	VMULPS       Z26, Z26, Z30
+	VFMADD213PS  Z26, Z30, Z29
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z29, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z29
+	VMULPS       Z26, Z29, Z30
+	VFNMADD231PS Z25, Z30, Z26
+	VFMADD231PS  Z29, Z26, Z30
+	VPTERNLOGD   $0xd8, Z1, Z24, Z30
+	MOVQ         152(CX), DI
+	VMOVUPS      Z30, (DI)(DX*4)
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z26, Z29
+	VFMADD213PS  Z9, Z26, Z29
+	VFMADD213PS  Z8, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VFMADD213PS  Z6, Z26, Z29
+	VFMADD213PS  Z6, Z26, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z6, Z29, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z29, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z26, Z24, Z29
+	MOVQ         160(CX), DI
+	VMOVUPS      Z29, (DI)(DX*4)
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	VMULPS       Z24, Z28, Z24
+	VMULPS       Z30, Z27, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         168(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z27
+	VFNMADD231PS Z15, Z27, Z26
+	VFNMADD231PS Z16, Z27, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z1, Z24, Z28
+	VMULPS       Z28, Z29, Z24
+	MOVQ         176(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K2, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         136(CX), BX
+	VMOVUPS      Z27, K1, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z26, Z28
+	VFMADD213PS  Z9, Z26, Z28
+	VFMADD213PS  Z8, Z26, Z28
+	VFMADD213PS  Z7, Z26, Z28
+	VFMADD213PS  Z6, Z26, Z28
+	VFMADD213PS  Z6, Z26, Z28
+	VSCALEFPS    Z25, Z28, Z28
+	VADDPS       Z6, Z28, Z25
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z28, K2, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z28
+	VFNMADD231PS Z25, Z28, Z24
+	VFMADD231PS  Z26, Z24, Z28
+	MOVQ         144(CX), BX
+	VMOVUPS      Z28, K1, (BX)(DX*4)
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z29
+	VFNMADD231PS Z15, Z29, Z26
+	VFNMADD231PS Z16, Z29, Z26
+	VMOVUPS      Z23, Z29
+	VFMADD213PS  Z22, Z26, Z29
+	VFMADD213PS  Z21, Z26, Z29
+	VFMADD213PS  Z20, Z26, Z29
+	VFMADD213PS  Z19, Z26, Z29
+	VMULPS       Z26, Z26, Z30
+	VFMADD213PS  Z26, Z30, Z29
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z29, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z29
+	VMULPS       Z26, Z29, Z30
+	VFNMADD231PS Z25, Z30, Z26
+	VFMADD231PS  Z29, Z26, Z30
+	VPTERNLOGD   $0xd8, Z1, Z24, Z30
+	MOVQ         152(CX), BX
+	VMOVUPS      Z30, K1, (BX)(DX*4)
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         112(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         120(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z26, Z29
+	VFMADD213PS  Z9, Z26, Z29
+	VFMADD213PS  Z8, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VFMADD213PS  Z6, Z26, Z29
+	VFMADD213PS  Z6, Z26, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z6, Z29, Z25
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z29, K2, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z26, Z24, Z29
+	MOVQ         160(CX), BX
+	VMOVUPS      Z29, K1, (BX)(DX*4)
+	MOVQ         128(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	VMULPS       Z24, Z28, Z24
+	VMULPS       Z30, Z27, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         168(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z27
+	VFNMADD231PS Z15, Z27, Z26
+	VFNMADD231PS Z16, Z27, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z1, Z24, Z28
+	VMULPS       Z28, Z29, Z24
+	MOVQ         176(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1792(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func lstmBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-64
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
 	VBROADCASTSS cc1a00000<>+0(SB), Z0
 	VBROADCASTSS c4b40007f<>+0(SB), Z1
 	VBROADCASTSS c4038aa3b<>+0(SB), Z2
@@ -1879,18 +2872,22 @@ TEXT ·lstmBackwardAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3eaaab3a<>+0(SB), Z11
 	VBROADCASTSS c3e0913d8<>+0(SB), Z12
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z13
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VPORD        Z8, Z15, Z16
 	VMOVUPS      Z0, Z17
 	VMAXPS       Z16, Z17, Z17
@@ -1917,150 +2914,300 @@ loop:
 	VFMADD231PS  Z18, Z17, Z19
 	VPTERNLOGD   $0xd8, Z8, Z15, Z19
 	VMULPS       Z19, Z14, Z15
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VMULPS       Z16, Z14, Z14
 	VMOVUPS      Z7, Z17
 	VFNMADD231PS Z19, Z19, Z17
 	VMULPS       Z14, Z17, Z17
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VADDPS       Z17, Z14, Z14
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z17
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z17
 	VMULPS       Z17, Z14, Z18
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z19
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z19
 	VMULPS       Z19, Z14, Z20
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z21
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z21
 	VMULPS       Z21, Z14, Z21
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z22
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z22
 	VMULPS       Z22, Z14, Z14
-	MOVQ         216(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	VMOVUPS      Z7, Z14
 	VSUBPS       Z16, Z14, Z14
 	VMULPS       Z16, Z15, Z15
 	VMULPS       Z15, Z14, Z14
-	MOVQ         240(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         80(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	VMOVUPS      Z7, Z14
 	VFNMADD231PS Z17, Z17, Z14
 	VMULPS       Z20, Z14, Z14
-	MOVQ         264(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	VMOVUPS      Z7, Z14
 	VSUBPS       Z22, Z14, Z14
 	VMULPS       Z22, Z21, Z15
 	VMULPS       Z15, Z14, Z14
-	MOVQ         288(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         96(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	VMOVUPS      Z7, Z14
 	VSUBPS       Z19, Z14, Z14
 	VMULPS       Z19, Z18, Z15
 	VMULPS       Z15, Z14, Z14
-	MOVQ         312(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VPORD        Z8, Z15, Z16
-	VMAXPS       Z16, Z0, Z0
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z16, Z17, Z17
 	VMOVUPS      Z1, Z16
-	VFMADD231PS  Z2, Z0, Z16
-	VSUBPS       Z1, Z16, Z1
-	VFNMADD231PS Z3, Z1, Z0
-	VFNMADD231PS Z4, Z1, Z0
-	VMOVUPS      Z13, Z1
-	VFMADD213PS  Z12, Z0, Z1
-	VFMADD213PS  Z11, Z0, Z1
-	VFMADD213PS  Z10, Z0, Z1
-	VFMADD213PS  Z9, Z0, Z1
-	VMULPS       Z0, Z0, Z2
-	VFMADD213PS  Z0, Z2, Z1
-	VPSLLD       $0x17, Z16, Z0
-	VMOVUPS      Z5, Z2
-	VFMADD231PS  Z6, Z0, Z2
-	VFMADD231PS  Z1, Z0, Z2
-	VADDPS       Z7, Z2, Z0
-	VRCP14PS     Z0, Z1
-	VMULPS       Z2, Z1, Z3
-	VFNMADD231PS Z0, Z3, Z2
-	VFMADD231PS  Z1, Z2, Z3
-	VPTERNLOGD   $0xd8, Z8, Z15, Z3
-	VMULPS       Z3, Z14, Z0
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VMULPS       Z1, Z14, Z2
-	VMOVUPS      Z7, Z4
-	VFNMADD231PS Z3, Z3, Z4
-	VMULPS       Z2, Z4, Z4
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VADDPS       Z4, Z2, Z2
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
-	VMULPS       Z3, Z2, Z4
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z5
-	VMULPS       Z5, Z2, Z6
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z8
-	VMULPS       Z8, Z2, Z8
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z9
-	VMULPS       Z9, Z2, Z2
-	MOVQ         216(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VMOVUPS      Z7, Z2
-	VSUBPS       Z1, Z2, Z2
-	VMULPS       Z1, Z0, Z0
-	VMULPS       Z0, Z2, Z2
-	MOVQ         240(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VMOVUPS      Z7, Z0
-	VFNMADD231PS Z3, Z3, Z0
-	VMULPS       Z6, Z0, Z0
-	MOVQ         264(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	VMOVUPS      Z7, Z0
-	VSUBPS       Z9, Z0, Z0
-	VMULPS       Z9, Z8, Z1
-	VMULPS       Z1, Z0, Z0
-	MOVQ         288(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	VMOVUPS      Z7, Z0
-	VSUBPS       Z5, Z0, Z0
-	VMULPS       Z5, Z4, Z1
-	VMULPS       Z1, Z0, Z0
-	MOVQ         312(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VFMADD231PS  Z2, Z17, Z16
+	VSUBPS       Z1, Z16, Z18
+	VFNMADD231PS Z3, Z18, Z17
+	VFNMADD231PS Z4, Z18, Z17
+	VMOVUPS      Z13, Z18
+	VFMADD213PS  Z12, Z17, Z18
+	VFMADD213PS  Z11, Z17, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VMULPS       Z17, Z17, Z19
+	VFMADD213PS  Z17, Z19, Z18
+	VPSLLD       $0x17, Z16, Z16
+	VMOVUPS      Z5, Z17
+	VFMADD231PS  Z6, Z16, Z17
+	VFMADD231PS  Z18, Z16, Z17
+	VADDPS       Z7, Z17, Z16
+	VRCP14PS     Z16, Z18
+	VMULPS       Z17, Z18, Z19
+	VFNMADD231PS Z16, Z19, Z17
+	VFMADD231PS  Z18, Z17, Z19
+	VPTERNLOGD   $0xd8, Z8, Z15, Z19
+	VMULPS       Z19, Z14, Z15
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	VMULPS       Z16, Z14, Z14
+	VMOVUPS      Z7, Z17
+	VFNMADD231PS Z19, Z19, Z17
+	VMULPS       Z14, Z17, Z17
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	VADDPS       Z17, Z14, Z14
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z17
+	VMULPS       Z17, Z14, Z18
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z19
+	VMULPS       Z19, Z14, Z20
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z21
+	VMULPS       Z21, Z14, Z21
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z22
+	VMULPS       Z22, Z14, Z14
+	MOVQ         72(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	VMOVUPS      Z7, Z14
+	VSUBPS       Z16, Z14, Z14
+	VMULPS       Z16, Z15, Z15
+	VMULPS       Z15, Z14, Z14
+	MOVQ         80(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	VMOVUPS      Z7, Z14
+	VFNMADD231PS Z17, Z17, Z14
+	VMULPS       Z20, Z14, Z14
+	MOVQ         88(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	VMOVUPS      Z7, Z14
+	VSUBPS       Z22, Z14, Z14
+	VMULPS       Z22, Z21, Z15
+	VMULPS       Z15, Z14, Z14
+	MOVQ         96(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	VMOVUPS      Z7, Z14
+	VSUBPS       Z19, Z14, Z14
+	VMULPS       Z19, Z18, Z15
+	VMULPS       Z15, Z14, Z14
+	MOVQ         104(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmPeepholeInferenceAVX512(v [][]float32, n int)
+// func lstmPeepholeInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·lstmPeepholeInferenceAVX512(SB), NOSPLIT, $0-32
+TEXT ·lstmPeepholeInferenceAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	MOVQ         1440(AX), DX
+	MOVQ         1464(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 144(CX)
+	MOVQ         1520(AX), DX
+	MOVQ         1544(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 152(CX)
+	MOVQ         1600(AX), DX
+	MOVQ         1624(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 160(CX)
+	MOVQ         1680(AX), DX
+	MOVQ         1704(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 168(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -2085,26 +3232,30 @@ TEXT ·lstmPeepholeInferenceAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
 	VBROADCASTSS c3e0913d8<>+0(SB), Z22
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -2131,19 +3282,19 @@ loop:
 	VMULPS       Z24, Z27, Z28
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z27, Z24, Z28
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z27
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z27
 	VADDPS       Z27, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -2170,15 +3321,15 @@ loop:
 	VMULPS       Z24, Z27, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z27, Z24, Z29
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Z27
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Z27
 	VADDPS       Z27, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -2209,21 +3360,21 @@ loop:
 	VMULPS       Z26, Z29, Z24
 	VMULPS       Z31, Z28, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         480(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         160(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         408(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	MOVQ         432(AX), BX
-	VMOVUPS      (BX)(DX*4), Z27
+	MOVQ         136(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	MOVQ         144(CX), DI
+	VMOVUPS      (DI)(DX*4), Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         456(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         152(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -2276,33 +3427,33 @@ loop:
 	VFMADD231PS  Z27, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z28, Z24
-	MOVQ         504(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
+	MOVQ         168(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -2329,19 +3480,19 @@ tail:
 	VMULPS       Z24, Z27, Z28
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z27, Z24, Z28
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z27
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z27
 	VADDPS       Z27, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -2368,15 +3519,15 @@ tail:
 	VMULPS       Z24, Z27, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z27, Z24, Z29
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         288(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         312(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         336(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z27
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         112(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z27
 	VADDPS       Z27, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -2407,253 +3558,21 @@ tail:
 	VMULPS       Z26, Z29, Z24
 	VMULPS       Z31, Z28, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         480(AX), CX
-	VMOVUPS      Z24, K1, (CX)(DX*4)
-	MOVQ         360(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         384(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         160(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	MOVQ         120(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         128(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         408(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
-	MOVQ         432(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z27
+	MOVQ         136(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	MOVQ         144(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         456(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
-	VMULPS       Z24, Z26, Z26
-	VADDPS       Z26, Z25, Z25
-	VPORD        Z1, Z25, Z26
-	VMAXPS       Z26, Z0, Z0
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z0, Z26
-	VSUBPS       Z5, Z26, Z2
-	VFNMADD231PS Z3, Z2, Z0
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z11, Z3
-	VFMADD213PS  Z10, Z0, Z3
-	VFMADD213PS  Z9, Z0, Z3
-	VFMADD213PS  Z8, Z0, Z3
-	VFMADD213PS  Z7, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VSCALEFPS    Z2, Z3, Z3
-	VADDPS       Z6, Z3, Z0
-	VPMOVD2M     Z25, K2
-	VMOVUPS      Z6, Z2
-	VMOVAPS      Z3, K2, Z2
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z4
-	VFNMADD231PS Z0, Z4, Z2
-	VFMADD231PS  Z3, Z2, Z4
-	VPORD        Z1, Z24, Z0
-	VMOVUPS      Z12, Z2
-	VMAXPS       Z0, Z2, Z2
-	VMOVUPS      Z13, Z0
-	VFMADD231PS  Z14, Z2, Z0
-	VSUBPS       Z13, Z0, Z3
-	VFNMADD231PS Z15, Z3, Z2
-	VFNMADD231PS Z16, Z3, Z2
-	VMOVUPS      Z23, Z3
-	VFMADD213PS  Z22, Z2, Z3
-	VFMADD213PS  Z21, Z2, Z3
-	VFMADD213PS  Z20, Z2, Z3
-	VFMADD213PS  Z19, Z2, Z3
-	VMULPS       Z2, Z2, Z5
-	VFMADD213PS  Z2, Z5, Z3
-	VPSLLD       $0x17, Z0, Z0
-	VMOVUPS      Z17, Z2
-	VFMADD231PS  Z18, Z0, Z2
-	VFMADD231PS  Z3, Z0, Z2
-	VADDPS       Z6, Z2, Z0
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z5
-	VFNMADD231PS Z0, Z5, Z2
-	VFMADD231PS  Z3, Z2, Z5
-	VPTERNLOGD   $0xd8, Z1, Z24, Z5
-	VMULPS       Z5, Z4, Z0
-	MOVQ         504(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func lstmPeepholeForwardAVX512(v [][]float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·lstmPeepholeForwardAVX512(SB), NOSPLIT, $0-32
-	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
-	VBROADCASTSS cc2d20000<>+0(SB), Z0
-	VBROADCASTSS c80000000<>+0(SB), Z1
-	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
-	VBROADCASTSS c3f317218<>+0(SB), Z3
-	VBROADCASTSS cb102e308<>+0(SB), Z4
-	VBROADCASTSS c4b400000<>+0(SB), Z5
-	VBROADCASTSS c3f800000<>+0(SB), Z6
-	VBROADCASTSS c3effffff<>+0(SB), Z7
-	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
-	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
-	VBROADCASTSS c3c0913d8<>+0(SB), Z10
-	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
-	VBROADCASTSS cc1a00000<>+0(SB), Z12
-	VBROADCASTSS c4b40007f<>+0(SB), Z13
-	VBROADCASTSS c4038aa3b<>+0(SB), Z14
-	VBROADCASTSS c3eb17218<>+0(SB), Z15
-	VBROADCASTSS cb082e308<>+0(SB), Z16
-	VBROADCASTSS cbf000000<>+0(SB), Z17
-	VBROADCASTSS c3f000000<>+0(SB), Z18
-	VBROADCASTSS c3f7fffff<>+0(SB), Z19
-	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
-	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
-	VBROADCASTSS c3e0913d8<>+0(SB), Z22
-	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
-
-loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VMULPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z27
-	VMAXPS       Z25, Z27, Z27
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z27, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z27
-	VFNMADD231PS Z4, Z25, Z27
-	VMOVUPS      Z11, Z28
-	VFMADD213PS  Z10, Z27, Z28
-	VFMADD213PS  Z9, Z27, Z28
-	VFMADD213PS  Z8, Z27, Z28
-	VFMADD213PS  Z7, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VSCALEFPS    Z25, Z28, Z28
-	VADDPS       Z6, Z28, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z28, K1, Z24
-	VRCP14PS     Z25, Z27
-	VMULPS       Z24, Z27, Z28
-	VFNMADD231PS Z25, Z28, Z24
-	VFMADD231PS  Z27, Z24, Z28
-	MOVQ         480(AX), BX
-	VMOVUPS      Z28, (BX)(DX*4)
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z27
-	VADDPS       Z27, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VMULPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z27
-	VMAXPS       Z25, Z27, Z27
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z27, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z27
-	VFNMADD231PS Z4, Z25, Z27
-	VMOVUPS      Z11, Z29
-	VFMADD213PS  Z10, Z27, Z29
-	VFMADD213PS  Z9, Z27, Z29
-	VFMADD213PS  Z8, Z27, Z29
-	VFMADD213PS  Z7, Z27, Z29
-	VFMADD213PS  Z6, Z27, Z29
-	VFMADD213PS  Z6, Z27, Z29
-	VSCALEFPS    Z25, Z29, Z29
-	VADDPS       Z6, Z29, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z29, K1, Z24
-	VRCP14PS     Z25, Z27
-	VMULPS       Z24, Z27, Z29
-	VFNMADD231PS Z25, Z29, Z24
-	VFMADD231PS  Z27, Z24, Z29
-	MOVQ         504(AX), BX
-	VMOVUPS      Z29, (BX)(DX*4)
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Z27
-	VADDPS       Z27, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z12, Z27
-	VMAXPS       Z25, Z27, Z27
-	VMOVUPS      Z13, Z25
-	VFMADD231PS  Z14, Z27, Z25
-	VSUBPS       Z13, Z25, Z30
-	VFNMADD231PS Z15, Z30, Z27
-	VFNMADD231PS Z16, Z30, Z27
-	VMOVUPS      Z23, Z30
-	VFMADD213PS  Z22, Z27, Z30
-	VFMADD213PS  Z21, Z27, Z30
-	VFMADD213PS  Z20, Z27, Z30
-	VFMADD213PS  Z19, Z27, Z30
-	VMULPS       Z27, Z27, Z31
-	VFMADD213PS  Z27, Z31, Z30
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z17, Z27
-	VFMADD231PS  Z18, Z25, Z27
-	VFMADD231PS  Z30, Z25, Z27
-	VADDPS       Z6, Z27, Z25
-	VRCP14PS     Z25, Z30
-	VMULPS       Z27, Z30, Z31
-	VFNMADD231PS Z25, Z31, Z27
-	VFMADD231PS  Z30, Z27, Z31
-	VPTERNLOGD   $0xd8, Z1, Z24, Z31
-	MOVQ         528(AX), BX
-	VMOVUPS      Z31, (BX)(DX*4)
-	VMULPS       Z26, Z29, Z24
-	VMULPS       Z31, Z28, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         552(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	MOVQ         408(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	MOVQ         432(AX), BX
-	VMOVUPS      (BX)(DX*4), Z27
-	VADDPS       Z27, Z26, Z26
-	VADDPS       Z26, Z25, Z25
-	MOVQ         456(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         152(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -2673,15 +3592,13 @@ loop:
 	VFMADD213PS  Z6, Z27, Z28
 	VSCALEFPS    Z26, Z28, Z28
 	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K1
+	VPMOVD2M     Z25, K2
 	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K1, Z25
+	VMOVAPS      Z28, K2, Z25
 	VRCP14PS     Z26, Z27
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         576(AX), BX
-	VMOVUPS      Z28, (BX)(DX*4)
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
 	VMAXPS       Z25, Z26, Z26
@@ -2708,33 +3625,263 @@ loop:
 	VFMADD231PS  Z27, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z28, Z24
-	MOVQ         600(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
-	JGE          loop
+	MOVQ         168(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
 
-tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func lstmPeepholeForwardAVX512(v []Vector, at []uintptr, n int, rows int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·lstmPeepholeForwardAVX512(SB), NOSPLIT, $0-64
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	MOVQ         1440(AX), DX
+	MOVQ         1464(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 144(CX)
+	MOVQ         1520(AX), DX
+	MOVQ         1544(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 152(CX)
+	MOVQ         1600(AX), DX
+	MOVQ         1624(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 160(CX)
+	MOVQ         1680(AX), DX
+	MOVQ         1704(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 168(CX)
+	MOVQ         1760(AX), DX
+	MOVQ         1784(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 176(CX)
+	MOVQ         1840(AX), DX
+	MOVQ         1864(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 184(CX)
+	MOVQ         1920(AX), DX
+	MOVQ         1944(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 192(CX)
+	MOVQ         2000(AX), DX
+	MOVQ         2024(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 200(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS cc1a00000<>+0(SB), Z12
+	VBROADCASTSS c4b40007f<>+0(SB), Z13
+	VBROADCASTSS c4038aa3b<>+0(SB), Z14
+	VBROADCASTSS c3eb17218<>+0(SB), Z15
+	VBROADCASTSS cb082e308<>+0(SB), Z16
+	VBROADCASTSS cbf000000<>+0(SB), Z17
+	VBROADCASTSS c3f000000<>+0(SB), Z18
+	VBROADCASTSS c3f7fffff<>+0(SB), Z19
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
+	VBROADCASTSS c3e0913d8<>+0(SB), Z22
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
+
+loop:
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -2754,28 +3901,28 @@ tail:
 	VFMADD213PS  Z6, Z27, Z28
 	VSCALEFPS    Z25, Z28, Z28
 	VADDPS       Z6, Z28, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z6, Z24
-	VMOVAPS      Z28, K2, Z24
+	VMOVAPS      Z28, K1, Z24
 	VRCP14PS     Z25, Z27
 	VMULPS       Z24, Z27, Z28
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z27, Z24, Z28
-	MOVQ         480(AX), CX
-	VMOVUPS      Z28, K1, (CX)(DX*4)
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         160(CX), DI
+	VMOVUPS      Z28, (DI)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z27
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z27
 	VADDPS       Z27, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -2795,24 +3942,24 @@ tail:
 	VFMADD213PS  Z6, Z27, Z29
 	VSCALEFPS    Z25, Z29, Z29
 	VADDPS       Z6, Z29, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z6, Z24
-	VMOVAPS      Z29, K2, Z24
+	VMOVAPS      Z29, K1, Z24
 	VRCP14PS     Z25, Z27
 	VMULPS       Z24, Z27, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z27, Z24, Z29
-	MOVQ         504(AX), CX
-	VMOVUPS      Z29, K1, (CX)(DX*4)
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         288(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         168(CX), DI
+	VMOVUPS      Z29, (DI)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         312(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         336(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z27
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Z27
 	VADDPS       Z27, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -2840,91 +3987,487 @@ tail:
 	VFNMADD231PS Z25, Z31, Z27
 	VFMADD231PS  Z30, Z27, Z31
 	VPTERNLOGD   $0xd8, Z1, Z24, Z31
-	MOVQ         528(AX), CX
-	VMOVUPS      Z31, K1, (CX)(DX*4)
+	MOVQ         176(CX), DI
+	VMOVUPS      Z31, (DI)(DX*4)
 	VMULPS       Z26, Z29, Z24
 	VMULPS       Z31, Z28, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         552(AX), CX
-	VMOVUPS      Z24, K1, (CX)(DX*4)
-	MOVQ         360(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         384(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         184(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         408(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
-	MOVQ         432(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z27
+	MOVQ         136(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	MOVQ         144(CX), DI
+	VMOVUPS      (DI)(DX*4), Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         456(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         152(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
-	VMAXPS       Z26, Z0, Z0
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
 	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z0, Z26
-	VSUBPS       Z5, Z26, Z2
-	VFNMADD231PS Z3, Z2, Z0
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z11, Z3
-	VFMADD213PS  Z10, Z0, Z3
-	VFMADD213PS  Z9, Z0, Z3
-	VFMADD213PS  Z8, Z0, Z3
-	VFMADD213PS  Z7, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VSCALEFPS    Z2, Z3, Z3
-	VADDPS       Z6, Z3, Z0
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         192(CX), DI
+	VMOVUPS      Z28, (DI)(DX*4)
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z27
+	VFNMADD231PS Z15, Z27, Z26
+	VFNMADD231PS Z16, Z27, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z27, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	VMULPS       Z29, Z28, Z24
+	MOVQ         200(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VMULPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z25, Z27, Z27
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z27, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z27
+	VFNMADD231PS Z4, Z25, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z25, Z28, Z28
+	VADDPS       Z6, Z28, Z25
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z28, K2, Z24
+	VRCP14PS     Z25, Z27
+	VMULPS       Z24, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z24
+	VFMADD231PS  Z27, Z24, Z28
+	MOVQ         160(CX), BX
+	VMOVUPS      Z28, K1, (BX)(DX*4)
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z27
+	VADDPS       Z27, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VMULPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z25, Z27, Z27
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z27, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z27
+	VFNMADD231PS Z4, Z25, Z27
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z27, Z29
+	VFMADD213PS  Z9, Z27, Z29
+	VFMADD213PS  Z8, Z27, Z29
+	VFMADD213PS  Z7, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z6, Z29, Z25
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z29, K2, Z24
+	VRCP14PS     Z25, Z27
+	VMULPS       Z24, Z27, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z27, Z24, Z29
+	MOVQ         168(CX), BX
+	VMOVUPS      Z29, K1, (BX)(DX*4)
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         112(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z27
+	VADDPS       Z27, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z27
+	VMAXPS       Z25, Z27, Z27
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z27, Z25
+	VSUBPS       Z13, Z25, Z30
+	VFNMADD231PS Z15, Z30, Z27
+	VFNMADD231PS Z16, Z30, Z27
+	VMOVUPS      Z23, Z30
+	VFMADD213PS  Z22, Z27, Z30
+	VFMADD213PS  Z21, Z27, Z30
+	VFMADD213PS  Z20, Z27, Z30
+	VFMADD213PS  Z19, Z27, Z30
+	VMULPS       Z27, Z27, Z31
+	VFMADD213PS  Z27, Z31, Z30
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z27
+	VFMADD231PS  Z18, Z25, Z27
+	VFMADD231PS  Z30, Z25, Z27
+	VADDPS       Z6, Z27, Z25
+	VRCP14PS     Z25, Z30
+	VMULPS       Z27, Z30, Z31
+	VFNMADD231PS Z25, Z31, Z27
+	VFMADD231PS  Z30, Z27, Z31
+	VPTERNLOGD   $0xd8, Z1, Z24, Z31
+	MOVQ         176(CX), BX
+	VMOVUPS      Z31, K1, (BX)(DX*4)
+	VMULPS       Z26, Z29, Z24
+	VMULPS       Z31, Z28, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         184(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	MOVQ         120(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         128(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         136(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	MOVQ         144(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         152(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VMULPS       Z24, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
 	VPMOVD2M     Z25, K2
-	VMOVUPS      Z6, Z2
-	VMOVAPS      Z3, K2, Z2
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z4
-	VFNMADD231PS Z0, Z4, Z2
-	VFMADD231PS  Z3, Z2, Z4
-	MOVQ         576(AX), CX
-	VMOVUPS      Z4, K1, (CX)(DX*4)
-	VPORD        Z1, Z24, Z0
-	VMOVUPS      Z12, Z2
-	VMAXPS       Z0, Z2, Z2
-	VMOVUPS      Z13, Z0
-	VFMADD231PS  Z14, Z2, Z0
-	VSUBPS       Z13, Z0, Z3
-	VFNMADD231PS Z15, Z3, Z2
-	VFNMADD231PS Z16, Z3, Z2
-	VMOVUPS      Z23, Z3
-	VFMADD213PS  Z22, Z2, Z3
-	VFMADD213PS  Z21, Z2, Z3
-	VFMADD213PS  Z20, Z2, Z3
-	VFMADD213PS  Z19, Z2, Z3
-	VMULPS       Z2, Z2, Z5
-	VFMADD213PS  Z2, Z5, Z3
-	VPSLLD       $0x17, Z0, Z0
-	VMOVUPS      Z17, Z2
-	VFMADD231PS  Z18, Z0, Z2
-	VFMADD231PS  Z3, Z0, Z2
-	VADDPS       Z6, Z2, Z0
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z5
-	VFNMADD231PS Z0, Z5, Z2
-	VFMADD231PS  Z3, Z2, Z5
-	VPTERNLOGD   $0xd8, Z1, Z24, Z5
-	VMULPS       Z5, Z4, Z0
-	MOVQ         600(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K2, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         192(CX), BX
+	VMOVUPS      Z28, K1, (BX)(DX*4)
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z27
+	VFNMADD231PS Z15, Z27, Z26
+	VFNMADD231PS Z16, Z27, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z27, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	VMULPS       Z29, Z28, Z24
+	MOVQ         200(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1792(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	MOVQ 184(CX), DX
+	MOVQ 1872(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 184(CX)
+	MOVQ 192(CX), DX
+	MOVQ 1952(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 192(CX)
+	MOVQ 200(CX), DX
+	MOVQ 2032(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 200(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmPeepholeBackwardAVX512(v [][]float32, n int)
+// func lstmPeepholeBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·lstmPeepholeBackwardAVX512(SB), NOSPLIT, $0-32
+TEXT ·lstmPeepholeBackwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	MOVQ         1440(AX), DX
+	MOVQ         1464(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 144(CX)
+	MOVQ         1520(AX), DX
+	MOVQ         1544(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 152(CX)
 	VBROADCASTSS cc1a00000<>+0(SB), Z0
 	VBROADCASTSS c4b40007f<>+0(SB), Z1
 	VBROADCASTSS c4038aa3b<>+0(SB), Z2
@@ -2939,18 +4482,22 @@ TEXT ·lstmPeepholeBackwardAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3eaaab3a<>+0(SB), Z11
 	VBROADCASTSS c3e0913d8<>+0(SB), Z12
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z13
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VPORD        Z8, Z15, Z16
 	VMOVUPS      Z0, Z17
 	VMAXPS       Z16, Z17, Z17
@@ -2977,210 +4524,352 @@ loop:
 	VFMADD231PS  Z18, Z17, Z19
 	VPTERNLOGD   $0xd8, Z8, Z15, Z19
 	VMULPS       Z19, Z14, Z16
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z17
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z17
 	VMULPS       Z17, Z14, Z14
 	VMOVUPS      Z7, Z18
 	VFNMADD231PS Z19, Z19, Z18
 	VMULPS       Z14, Z18, Z18
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VADDPS       Z18, Z14, Z14
 	VMOVUPS      Z7, Z18
 	VSUBPS       Z17, Z18, Z18
 	VMULPS       Z17, Z16, Z16
 	VMULPS       Z16, Z18, Z18
-	MOVQ         360(AX), BX
-	VMOVUPS      Z18, (BX)(DX*4)
+	MOVQ         120(CX), DI
+	VMOVUPS      Z18, (DI)(DX*4)
 	VMULPS       Z15, Z18, Z15
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VMULPS       Z16, Z18, Z16
 	VADDPS       Z16, Z14, Z14
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VMULPS       Z16, Z14, Z17
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z18
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z18
 	VMULPS       Z18, Z14, Z19
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z20
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z20
 	VMULPS       Z20, Z14, Z21
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z22
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z22
 	VMULPS       Z22, Z14, Z14
 	VMOVUPS      Z7, Z23
 	VFNMADD231PS Z16, Z16, Z23
 	VMULPS       Z19, Z23, Z23
-	MOVQ         384(AX), BX
-	VMOVUPS      Z23, (BX)(DX*4)
+	MOVQ         128(CX), DI
+	VMOVUPS      Z23, (DI)(DX*4)
 	VMOVUPS      Z7, Z16
 	VSUBPS       Z22, Z16, Z16
 	VMULPS       Z22, Z21, Z19
 	VMULPS       Z19, Z16, Z16
-	MOVQ         408(AX), BX
-	VMOVUPS      Z16, (BX)(DX*4)
+	MOVQ         136(CX), DI
+	VMOVUPS      Z16, (DI)(DX*4)
 	VMULPS       Z20, Z16, Z19
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z21
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z21
 	VMULPS       Z21, Z16, Z16
 	VADDPS       Z16, Z14, Z14
 	VMOVUPS      Z7, Z16
 	VSUBPS       Z18, Z16, Z16
 	VMULPS       Z18, Z17, Z17
 	VMULPS       Z17, Z16, Z16
-	MOVQ         432(AX), BX
-	VMOVUPS      Z16, (BX)(DX*4)
+	MOVQ         144(CX), DI
+	VMOVUPS      Z16, (DI)(DX*4)
 	VMULPS       Z20, Z16, Z17
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z18
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z18
 	VMULPS       Z18, Z16, Z16
 	VADDPS       Z16, Z14, Z14
-	MOVQ         456(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         152(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VADDPS       Z17, Z14, Z14
-	MOVQ         288(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         96(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VADDPS       Z19, Z14, Z14
-	MOVQ         312(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         104(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VADDPS       Z15, Z14, Z14
-	MOVQ         336(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         112(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VPORD        Z8, Z15, Z16
-	VMAXPS       Z16, Z0, Z0
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z16, Z17, Z17
 	VMOVUPS      Z1, Z16
-	VFMADD231PS  Z2, Z0, Z16
-	VSUBPS       Z1, Z16, Z1
-	VFNMADD231PS Z3, Z1, Z0
-	VFNMADD231PS Z4, Z1, Z0
-	VMOVUPS      Z13, Z1
-	VFMADD213PS  Z12, Z0, Z1
-	VFMADD213PS  Z11, Z0, Z1
-	VFMADD213PS  Z10, Z0, Z1
-	VFMADD213PS  Z9, Z0, Z1
-	VMULPS       Z0, Z0, Z2
-	VFMADD213PS  Z0, Z2, Z1
-	VPSLLD       $0x17, Z16, Z0
-	VMOVUPS      Z5, Z2
-	VFMADD231PS  Z6, Z0, Z2
-	VFMADD231PS  Z1, Z0, Z2
-	VADDPS       Z7, Z2, Z0
-	VRCP14PS     Z0, Z1
-	VMULPS       Z2, Z1, Z3
-	VFNMADD231PS Z0, Z3, Z2
-	VFMADD231PS  Z1, Z2, Z3
-	VPTERNLOGD   $0xd8, Z8, Z15, Z3
-	VMULPS       Z3, Z14, Z0
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VMULPS       Z1, Z14, Z2
-	VMOVUPS      Z7, Z4
-	VFNMADD231PS Z3, Z3, Z4
-	VMULPS       Z2, Z4, Z4
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VADDPS       Z4, Z2, Z2
-	VMOVUPS      Z7, Z3
-	VSUBPS       Z1, Z3, Z3
-	VMULPS       Z1, Z0, Z0
-	VMULPS       Z0, Z3, Z3
-	MOVQ         360(AX), CX
-	VMOVUPS      Z3, K1, (CX)(DX*4)
-	VMULPS       Z15, Z3, Z0
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VMULPS       Z1, Z3, Z1
-	VADDPS       Z1, Z2, Z1
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VMULPS       Z2, Z1, Z3
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z4
-	VMULPS       Z4, Z1, Z5
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z6
-	VMULPS       Z6, Z1, Z8
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z9
-	VMULPS       Z9, Z1, Z1
-	VMOVUPS      Z7, Z10
-	VFNMADD231PS Z2, Z2, Z10
-	VMULPS       Z5, Z10, Z10
-	MOVQ         384(AX), CX
-	VMOVUPS      Z10, K1, (CX)(DX*4)
-	VMOVUPS      Z7, Z2
-	VSUBPS       Z9, Z2, Z2
-	VMULPS       Z9, Z8, Z5
-	VMULPS       Z5, Z2, Z2
-	MOVQ         408(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VMULPS       Z6, Z2, Z5
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z8
-	VMULPS       Z8, Z2, Z2
-	VADDPS       Z2, Z1, Z1
-	VMOVUPS      Z7, Z2
-	VSUBPS       Z4, Z2, Z2
-	VMULPS       Z4, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	MOVQ         432(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VMULPS       Z6, Z2, Z3
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z4
-	VMULPS       Z4, Z2, Z2
-	VADDPS       Z2, Z1, Z1
-	MOVQ         456(AX), CX
-	VMOVUPS      Z1, K1, (CX)(DX*4)
-	MOVQ         288(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VADDPS       Z3, Z1, Z1
-	MOVQ         288(AX), CX
-	VMOVUPS      Z1, K1, (CX)(DX*4)
-	MOVQ         312(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VADDPS       Z5, Z1, Z1
-	MOVQ         312(AX), CX
-	VMOVUPS      Z1, K1, (CX)(DX*4)
-	MOVQ         336(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VADDPS       Z0, Z1, Z0
-	MOVQ         336(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VFMADD231PS  Z2, Z17, Z16
+	VSUBPS       Z1, Z16, Z18
+	VFNMADD231PS Z3, Z18, Z17
+	VFNMADD231PS Z4, Z18, Z17
+	VMOVUPS      Z13, Z18
+	VFMADD213PS  Z12, Z17, Z18
+	VFMADD213PS  Z11, Z17, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VMULPS       Z17, Z17, Z19
+	VFMADD213PS  Z17, Z19, Z18
+	VPSLLD       $0x17, Z16, Z16
+	VMOVUPS      Z5, Z17
+	VFMADD231PS  Z6, Z16, Z17
+	VFMADD231PS  Z18, Z16, Z17
+	VADDPS       Z7, Z17, Z16
+	VRCP14PS     Z16, Z18
+	VMULPS       Z17, Z18, Z19
+	VFNMADD231PS Z16, Z19, Z17
+	VFMADD231PS  Z18, Z17, Z19
+	VPTERNLOGD   $0xd8, Z8, Z15, Z19
+	VMULPS       Z19, Z14, Z16
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z17
+	VMULPS       Z17, Z14, Z14
+	VMOVUPS      Z7, Z18
+	VFNMADD231PS Z19, Z19, Z18
+	VMULPS       Z14, Z18, Z18
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	VADDPS       Z18, Z14, Z14
+	VMOVUPS      Z7, Z18
+	VSUBPS       Z17, Z18, Z18
+	VMULPS       Z17, Z16, Z16
+	VMULPS       Z16, Z18, Z18
+	MOVQ         120(CX), BX
+	VMOVUPS      Z18, K1, (BX)(DX*4)
+	VMULPS       Z15, Z18, Z15
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	VMULPS       Z16, Z18, Z16
+	VADDPS       Z16, Z14, Z14
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	VMULPS       Z16, Z14, Z17
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z18
+	VMULPS       Z18, Z14, Z19
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z20
+	VMULPS       Z20, Z14, Z21
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z22
+	VMULPS       Z22, Z14, Z14
+	VMOVUPS      Z7, Z23
+	VFNMADD231PS Z16, Z16, Z23
+	VMULPS       Z19, Z23, Z23
+	MOVQ         128(CX), BX
+	VMOVUPS      Z23, K1, (BX)(DX*4)
+	VMOVUPS      Z7, Z16
+	VSUBPS       Z22, Z16, Z16
+	VMULPS       Z22, Z21, Z19
+	VMULPS       Z19, Z16, Z16
+	MOVQ         136(CX), BX
+	VMOVUPS      Z16, K1, (BX)(DX*4)
+	VMULPS       Z20, Z16, Z19
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z21
+	VMULPS       Z21, Z16, Z16
+	VADDPS       Z16, Z14, Z14
+	VMOVUPS      Z7, Z16
+	VSUBPS       Z18, Z16, Z16
+	VMULPS       Z18, Z17, Z17
+	VMULPS       Z17, Z16, Z16
+	MOVQ         144(CX), BX
+	VMOVUPS      Z16, K1, (BX)(DX*4)
+	VMULPS       Z20, Z16, Z17
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z18
+	VMULPS       Z18, Z16, Z16
+	VADDPS       Z16, Z14, Z14
+	MOVQ         152(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	VADDPS       Z17, Z14, Z14
+	MOVQ         96(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	VADDPS       Z19, Z14, Z14
+	MOVQ         104(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	MOVQ         112(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	VADDPS       Z15, Z14, Z14
+	MOVQ         112(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lstmCInferenceAVX512(v [][]float32, n int)
+// func lstmCInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·lstmCInferenceAVX512(SB), NOSPLIT, $0-32
+TEXT ·lstmCInferenceAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -3205,20 +4894,24 @@ TEXT ·lstmCInferenceAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
 	VBROADCASTSS c3e0913d8<>+0(SB), Z22
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -3245,13 +4938,13 @@ loop:
 	VMULPS       Z24, Z27, Z28
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z27, Z24, Z28
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -3278,10 +4971,10 @@ loop:
 	VMULPS       Z24, Z27, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z27, Z24, Z29
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z27
@@ -3311,15 +5004,15 @@ loop:
 	VMULPS       Z26, Z29, Z24
 	VMULPS       Z31, Z28, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         288(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         96(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -3372,27 +5065,27 @@ loop:
 	VFMADD231PS  Z27, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z28, Z24
-	MOVQ         312(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -3419,13 +5112,13 @@ tail:
 	VMULPS       Z24, Z27, Z28
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z27, Z24, Z28
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -3452,10 +5145,10 @@ tail:
 	VMULPS       Z24, Z27, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z27, Z24, Z29
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z27
@@ -3485,223 +5178,15 @@ tail:
 	VMULPS       Z26, Z29, Z24
 	VMULPS       Z31, Z28, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         288(AX), CX
-	VMOVUPS      Z24, K1, (CX)(DX*4)
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         96(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
-	VMULPS       Z24, Z26, Z26
-	VADDPS       Z26, Z25, Z25
-	VPORD        Z1, Z25, Z26
-	VMAXPS       Z26, Z0, Z0
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z0, Z26
-	VSUBPS       Z5, Z26, Z2
-	VFNMADD231PS Z3, Z2, Z0
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z11, Z3
-	VFMADD213PS  Z10, Z0, Z3
-	VFMADD213PS  Z9, Z0, Z3
-	VFMADD213PS  Z8, Z0, Z3
-	VFMADD213PS  Z7, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VSCALEFPS    Z2, Z3, Z3
-	VADDPS       Z6, Z3, Z0
-	VPMOVD2M     Z25, K2
-	VMOVUPS      Z6, Z2
-	VMOVAPS      Z3, K2, Z2
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z4
-	VFNMADD231PS Z0, Z4, Z2
-	VFMADD231PS  Z3, Z2, Z4
-	VPORD        Z1, Z24, Z0
-	VMOVUPS      Z12, Z2
-	VMAXPS       Z0, Z2, Z2
-	VMOVUPS      Z13, Z0
-	VFMADD231PS  Z14, Z2, Z0
-	VSUBPS       Z13, Z0, Z3
-	VFNMADD231PS Z15, Z3, Z2
-	VFNMADD231PS Z16, Z3, Z2
-	VMOVUPS      Z23, Z3
-	VFMADD213PS  Z22, Z2, Z3
-	VFMADD213PS  Z21, Z2, Z3
-	VFMADD213PS  Z20, Z2, Z3
-	VFMADD213PS  Z19, Z2, Z3
-	VMULPS       Z2, Z2, Z5
-	VFMADD213PS  Z2, Z5, Z3
-	VPSLLD       $0x17, Z0, Z0
-	VMOVUPS      Z17, Z2
-	VFMADD231PS  Z18, Z0, Z2
-	VFMADD231PS  Z3, Z0, Z2
-	VADDPS       Z6, Z2, Z0
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z5
-	VFNMADD231PS Z0, Z5, Z2
-	VFMADD231PS  Z3, Z2, Z5
-	VPTERNLOGD   $0xd8, Z1, Z24, Z5
-	VMULPS       Z5, Z4, Z0
-	MOVQ         312(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func lstmCForwardAVX512(v [][]float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·lstmCForwardAVX512(SB), NOSPLIT, $0-32
-	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
-	VBROADCASTSS cc2d20000<>+0(SB), Z0
-	VBROADCASTSS c80000000<>+0(SB), Z1
-	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
-	VBROADCASTSS c3f317218<>+0(SB), Z3
-	VBROADCASTSS cb102e308<>+0(SB), Z4
-	VBROADCASTSS c4b400000<>+0(SB), Z5
-	VBROADCASTSS c3f800000<>+0(SB), Z6
-	VBROADCASTSS c3effffff<>+0(SB), Z7
-	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
-	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
-	VBROADCASTSS c3c0913d8<>+0(SB), Z10
-	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
-	VBROADCASTSS cc1a00000<>+0(SB), Z12
-	VBROADCASTSS c4b40007f<>+0(SB), Z13
-	VBROADCASTSS c4038aa3b<>+0(SB), Z14
-	VBROADCASTSS c3eb17218<>+0(SB), Z15
-	VBROADCASTSS cb082e308<>+0(SB), Z16
-	VBROADCASTSS cbf000000<>+0(SB), Z17
-	VBROADCASTSS c3f000000<>+0(SB), Z18
-	VBROADCASTSS c3f7fffff<>+0(SB), Z19
-	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
-	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
-	VBROADCASTSS c3e0913d8<>+0(SB), Z22
-	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
-
-loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VMULPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z27
-	VMAXPS       Z25, Z27, Z27
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z27, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z27
-	VFNMADD231PS Z4, Z25, Z27
-	VMOVUPS      Z11, Z28
-	VFMADD213PS  Z10, Z27, Z28
-	VFMADD213PS  Z9, Z27, Z28
-	VFMADD213PS  Z8, Z27, Z28
-	VFMADD213PS  Z7, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VSCALEFPS    Z25, Z28, Z28
-	VADDPS       Z6, Z28, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z28, K1, Z24
-	VRCP14PS     Z25, Z27
-	VMULPS       Z24, Z27, Z28
-	VFNMADD231PS Z25, Z28, Z24
-	VFMADD231PS  Z27, Z24, Z28
-	MOVQ         288(AX), BX
-	VMOVUPS      Z28, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VMULPS       Z26, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z0, Z27
-	VMAXPS       Z25, Z27, Z27
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z27, Z25
-	VSUBPS       Z5, Z25, Z25
-	VFNMADD231PS Z3, Z25, Z27
-	VFNMADD231PS Z4, Z25, Z27
-	VMOVUPS      Z11, Z29
-	VFMADD213PS  Z10, Z27, Z29
-	VFMADD213PS  Z9, Z27, Z29
-	VFMADD213PS  Z8, Z27, Z29
-	VFMADD213PS  Z7, Z27, Z29
-	VFMADD213PS  Z6, Z27, Z29
-	VFMADD213PS  Z6, Z27, Z29
-	VSCALEFPS    Z25, Z29, Z29
-	VADDPS       Z6, Z29, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z6, Z24
-	VMOVAPS      Z29, K1, Z24
-	VRCP14PS     Z25, Z27
-	VMULPS       Z24, Z27, Z29
-	VFNMADD231PS Z25, Z29, Z24
-	VFMADD231PS  Z27, Z24, Z29
-	MOVQ         312(AX), BX
-	VMOVUPS      Z29, (BX)(DX*4)
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMOVUPS      Z12, Z27
-	VMAXPS       Z25, Z27, Z27
-	VMOVUPS      Z13, Z25
-	VFMADD231PS  Z14, Z27, Z25
-	VSUBPS       Z13, Z25, Z30
-	VFNMADD231PS Z15, Z30, Z27
-	VFNMADD231PS Z16, Z30, Z27
-	VMOVUPS      Z23, Z30
-	VFMADD213PS  Z22, Z27, Z30
-	VFMADD213PS  Z21, Z27, Z30
-	VFMADD213PS  Z20, Z27, Z30
-	VFMADD213PS  Z19, Z27, Z30
-	VMULPS       Z27, Z27, Z31
-	VFMADD213PS  Z27, Z31, Z30
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z17, Z27
-	VFMADD231PS  Z18, Z25, Z27
-	VFMADD231PS  Z30, Z25, Z27
-	VADDPS       Z6, Z27, Z25
-	VRCP14PS     Z25, Z30
-	VMULPS       Z27, Z30, Z31
-	VFNMADD231PS Z25, Z31, Z27
-	VFMADD231PS  Z30, Z27, Z31
-	VPTERNLOGD   $0xd8, Z1, Z24, Z31
-	MOVQ         336(AX), BX
-	VMOVUPS      Z31, (BX)(DX*4)
-	VMULPS       Z26, Z29, Z24
-	VMULPS       Z31, Z28, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         360(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -3721,15 +5206,13 @@ loop:
 	VFMADD213PS  Z6, Z27, Z28
 	VSCALEFPS    Z26, Z28, Z28
 	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K1
+	VPMOVD2M     Z25, K2
 	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K1, Z25
+	VMOVAPS      Z28, K2, Z25
 	VRCP14PS     Z26, Z27
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         384(AX), BX
-	VMOVUPS      Z28, (BX)(DX*4)
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
 	VMAXPS       Z25, Z26, Z26
@@ -3756,27 +5239,193 @@ loop:
 	VFMADD231PS  Z27, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z28, Z24
-	MOVQ         408(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
-	JGE          loop
+	MOVQ         104(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
 
-tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func lstmCForwardAVX512(v []Vector, at []uintptr, n int, rows int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·lstmCForwardAVX512(SB), NOSPLIT, $0-64
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS cc1a00000<>+0(SB), Z12
+	VBROADCASTSS c4b40007f<>+0(SB), Z13
+	VBROADCASTSS c4038aa3b<>+0(SB), Z14
+	VBROADCASTSS c3eb17218<>+0(SB), Z15
+	VBROADCASTSS cb082e308<>+0(SB), Z16
+	VBROADCASTSS cbf000000<>+0(SB), Z17
+	VBROADCASTSS c3f000000<>+0(SB), Z18
+	VBROADCASTSS c3f7fffff<>+0(SB), Z19
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
+	VBROADCASTSS c3e0913d8<>+0(SB), Z22
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
+
+loop:
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -3796,22 +5445,22 @@ tail:
 	VFMADD213PS  Z6, Z27, Z28
 	VSCALEFPS    Z25, Z28, Z28
 	VADDPS       Z6, Z28, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z6, Z24
-	VMOVAPS      Z28, K2, Z24
+	VMOVAPS      Z28, K1, Z24
 	VRCP14PS     Z25, Z27
 	VMULPS       Z24, Z27, Z28
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z27, Z24, Z28
-	MOVQ         288(AX), CX
-	VMOVUPS      Z28, K1, (CX)(DX*4)
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         96(CX), DI
+	VMOVUPS      Z28, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -3831,19 +5480,19 @@ tail:
 	VFMADD213PS  Z6, Z27, Z29
 	VSCALEFPS    Z25, Z29, Z29
 	VADDPS       Z6, Z29, Z25
-	VPMOVD2M     Z24, K2
+	VPMOVD2M     Z24, K1
 	VMOVUPS      Z6, Z24
-	VMOVAPS      Z29, K2, Z24
+	VMOVAPS      Z29, K1, Z24
 	VRCP14PS     Z25, Z27
 	VMULPS       Z24, Z27, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z27, Z24, Z29
-	MOVQ         312(AX), CX
-	VMOVUPS      Z29, K1, (CX)(DX*4)
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         104(CX), DI
+	VMOVUPS      Z29, (DI)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z27
@@ -3870,85 +5519,369 @@ tail:
 	VFNMADD231PS Z25, Z31, Z27
 	VFMADD231PS  Z30, Z27, Z31
 	VPTERNLOGD   $0xd8, Z1, Z24, Z31
-	MOVQ         336(AX), CX
-	VMOVUPS      Z31, K1, (CX)(DX*4)
+	MOVQ         112(CX), DI
+	VMOVUPS      Z31, (DI)(DX*4)
 	VMULPS       Z26, Z29, Z24
 	VMULPS       Z31, Z28, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         360(AX), CX
-	VMOVUPS      Z24, K1, (CX)(DX*4)
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         120(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
-	VMAXPS       Z26, Z0, Z0
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
 	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z0, Z26
-	VSUBPS       Z5, Z26, Z2
-	VFNMADD231PS Z3, Z2, Z0
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z11, Z3
-	VFMADD213PS  Z10, Z0, Z3
-	VFMADD213PS  Z9, Z0, Z3
-	VFMADD213PS  Z8, Z0, Z3
-	VFMADD213PS  Z7, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VSCALEFPS    Z2, Z3, Z3
-	VADDPS       Z6, Z3, Z0
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         128(CX), DI
+	VMOVUPS      Z28, (DI)(DX*4)
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z27
+	VFNMADD231PS Z15, Z27, Z26
+	VFNMADD231PS Z16, Z27, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z27, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	VMULPS       Z29, Z28, Z24
+	MOVQ         136(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VMULPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z25, Z27, Z27
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z27, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z27
+	VFNMADD231PS Z4, Z25, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z25, Z28, Z28
+	VADDPS       Z6, Z28, Z25
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z28, K2, Z24
+	VRCP14PS     Z25, Z27
+	VMULPS       Z24, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z24
+	VFMADD231PS  Z27, Z24, Z28
+	MOVQ         96(CX), BX
+	VMOVUPS      Z28, K1, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VMULPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z25, Z27, Z27
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z27, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z27
+	VFNMADD231PS Z4, Z25, Z27
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z27, Z29
+	VFMADD213PS  Z9, Z27, Z29
+	VFMADD213PS  Z8, Z27, Z29
+	VFMADD213PS  Z7, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z6, Z29, Z25
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z29, K2, Z24
+	VRCP14PS     Z25, Z27
+	VMULPS       Z24, Z27, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z27, Z24, Z29
+	MOVQ         104(CX), BX
+	VMOVUPS      Z29, K1, (BX)(DX*4)
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z27
+	VMAXPS       Z25, Z27, Z27
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z27, Z25
+	VSUBPS       Z13, Z25, Z30
+	VFNMADD231PS Z15, Z30, Z27
+	VFNMADD231PS Z16, Z30, Z27
+	VMOVUPS      Z23, Z30
+	VFMADD213PS  Z22, Z27, Z30
+	VFMADD213PS  Z21, Z27, Z30
+	VFMADD213PS  Z20, Z27, Z30
+	VFMADD213PS  Z19, Z27, Z30
+	VMULPS       Z27, Z27, Z31
+	VFMADD213PS  Z27, Z31, Z30
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z27
+	VFMADD231PS  Z18, Z25, Z27
+	VFMADD231PS  Z30, Z25, Z27
+	VADDPS       Z6, Z27, Z25
+	VRCP14PS     Z25, Z30
+	VMULPS       Z27, Z30, Z31
+	VFNMADD231PS Z25, Z31, Z27
+	VFMADD231PS  Z30, Z27, Z31
+	VPTERNLOGD   $0xd8, Z1, Z24, Z31
+	MOVQ         112(CX), BX
+	VMOVUPS      Z31, K1, (BX)(DX*4)
+	VMULPS       Z26, Z29, Z24
+	VMULPS       Z31, Z28, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         120(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VMULPS       Z24, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
 	VPMOVD2M     Z25, K2
-	VMOVUPS      Z6, Z2
-	VMOVAPS      Z3, K2, Z2
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z4
-	VFNMADD231PS Z0, Z4, Z2
-	VFMADD231PS  Z3, Z2, Z4
-	MOVQ         384(AX), CX
-	VMOVUPS      Z4, K1, (CX)(DX*4)
-	VPORD        Z1, Z24, Z0
-	VMOVUPS      Z12, Z2
-	VMAXPS       Z0, Z2, Z2
-	VMOVUPS      Z13, Z0
-	VFMADD231PS  Z14, Z2, Z0
-	VSUBPS       Z13, Z0, Z3
-	VFNMADD231PS Z15, Z3, Z2
-	VFNMADD231PS Z16, Z3, Z2
-	VMOVUPS      Z23, Z3
-	VFMADD213PS  Z22, Z2, Z3
-	VFMADD213PS  Z21, Z2, Z3
-	VFMADD213PS  Z20, Z2, Z3
-	VFMADD213PS  Z19, Z2, Z3
-	VMULPS       Z2, Z2, Z5
-	VFMADD213PS  Z2, Z5, Z3
-	VPSLLD       $0x17, Z0, Z0
-	VMOVUPS      Z17, Z2
-	VFMADD231PS  Z18, Z0, Z2
-	VFMADD231PS  Z3, Z0, Z2
-	VADDPS       Z6, Z2, Z0
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z5
-	VFNMADD231PS Z0, Z5, Z2
-	VFMADD231PS  Z3, Z2, Z5
-	VPTERNLOGD   $0xd8, Z1, Z24, Z5
-	VMULPS       Z5, Z4, Z0
-	MOVQ         408(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K2, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         128(CX), BX
+	VMOVUPS      Z28, K1, (BX)(DX*4)
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z27
+	VFNMADD231PS Z15, Z27, Z26
+	VFNMADD231PS Z16, Z27, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z27, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	VMULPS       Z29, Z28, Z24
+	MOVQ         136(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func gilrInferenceAVX512(v [][]float32, n int)
+// func gilrInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·gilrInferenceAVX512(SB), NOSPLIT, $0-32
+TEXT ·gilrInferenceAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -3973,15 +5906,19 @@ TEXT ·gilrInferenceAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
 	VBROADCASTSS c3e0913d8<>+0(SB), Z22
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -4007,10 +5944,10 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -4037,135 +5974,29 @@ loop:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z6, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z29, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         120(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMAXPS       Z25, Z0, Z0
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z0, Z25
-	VSUBPS       Z5, Z25, Z2
-	VFNMADD231PS Z3, Z2, Z0
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z11, Z3
-	VFMADD213PS  Z10, Z0, Z3
-	VFMADD213PS  Z9, Z0, Z3
-	VFMADD213PS  Z8, Z0, Z3
-	VFMADD213PS  Z7, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VSCALEFPS    Z2, Z3, Z3
-	VADDPS       Z6, Z3, Z0
-	VPMOVD2M     Z24, K2
-	VMOVUPS      Z6, Z2
-	VMOVAPS      Z3, K2, Z2
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z4
-	VFNMADD231PS Z0, Z4, Z2
-	VFMADD231PS  Z3, Z2, Z4
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VADDPS       Z2, Z0, Z0
-	VPORD        Z1, Z0, Z2
-	VMOVUPS      Z12, Z3
-	VMAXPS       Z2, Z3, Z3
-	VMOVUPS      Z13, Z2
-	VFMADD231PS  Z14, Z3, Z2
-	VSUBPS       Z13, Z2, Z5
-	VFNMADD231PS Z15, Z5, Z3
-	VFNMADD231PS Z16, Z5, Z3
-	VMOVUPS      Z23, Z5
-	VFMADD213PS  Z22, Z3, Z5
-	VFMADD213PS  Z21, Z3, Z5
-	VFMADD213PS  Z20, Z3, Z5
-	VFMADD213PS  Z19, Z3, Z5
-	VMULPS       Z3, Z3, Z7
-	VFMADD213PS  Z3, Z7, Z5
-	VPSLLD       $0x17, Z2, Z2
-	VMOVUPS      Z17, Z3
-	VFMADD231PS  Z18, Z2, Z3
-	VFMADD231PS  Z5, Z2, Z3
-	VADDPS       Z6, Z3, Z2
-	VRCP14PS     Z2, Z5
-	VMULPS       Z3, Z5, Z7
-	VFNMADD231PS Z2, Z7, Z3
-	VFMADD231PS  Z5, Z3, Z7
-	VPTERNLOGD   $0xd8, Z1, Z0, Z7
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	VMULPS       Z0, Z4, Z0
-	VMOVUPS      Z6, Z1
-	VSUBPS       Z4, Z1, Z1
-	VMULPS       Z7, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	MOVQ         120(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func gilrForwardAVX512(v [][]float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·gilrForwardAVX512(SB), NOSPLIT, $0-32
-	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
-	VBROADCASTSS cc2d20000<>+0(SB), Z0
-	VBROADCASTSS c80000000<>+0(SB), Z1
-	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
-	VBROADCASTSS c3f317218<>+0(SB), Z3
-	VBROADCASTSS cb102e308<>+0(SB), Z4
-	VBROADCASTSS c4b400000<>+0(SB), Z5
-	VBROADCASTSS c3f800000<>+0(SB), Z6
-	VBROADCASTSS c3effffff<>+0(SB), Z7
-	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
-	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
-	VBROADCASTSS c3c0913d8<>+0(SB), Z10
-	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
-	VBROADCASTSS cc1a00000<>+0(SB), Z12
-	VBROADCASTSS c4b40007f<>+0(SB), Z13
-	VBROADCASTSS c4038aa3b<>+0(SB), Z14
-	VBROADCASTSS c3eb17218<>+0(SB), Z15
-	VBROADCASTSS cb082e308<>+0(SB), Z16
-	VBROADCASTSS cbf000000<>+0(SB), Z17
-	VBROADCASTSS c3f000000<>+0(SB), Z18
-	VBROADCASTSS c3f7fffff<>+0(SB), Z19
-	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
-	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
-	VBROADCASTSS c3e0913d8<>+0(SB), Z22
-	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
-
-loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -4184,19 +6015,17 @@ loop:
 	VFMADD213PS  Z6, Z26, Z27
 	VSCALEFPS    Z25, Z27, Z27
 	VADDPS       Z6, Z27, Z25
-	VPMOVD2M     Z24, K1
+	VPMOVD2M     Z24, K2
 	VMOVUPS      Z6, Z24
-	VMOVAPS      Z27, K1, Z24
+	VMOVAPS      Z27, K2, Z24
 	VRCP14PS     Z25, Z26
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         120(AX), BX
-	VMOVUPS      Z27, (BX)(DX*4)
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -4223,578 +6052,638 @@ loop:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         144(AX), BX
-	VMOVUPS      Z29, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z6, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z29, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         168(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
-	JGE          loop
+	MOVQ         40(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
 
-tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z1, Z24, Z25
-	VMAXPS       Z25, Z0, Z0
-	VMOVUPS      Z5, Z25
-	VFMADD231PS  Z2, Z0, Z25
-	VSUBPS       Z5, Z25, Z2
-	VFNMADD231PS Z3, Z2, Z0
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z11, Z3
-	VFMADD213PS  Z10, Z0, Z3
-	VFMADD213PS  Z9, Z0, Z3
-	VFMADD213PS  Z8, Z0, Z3
-	VFMADD213PS  Z7, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VSCALEFPS    Z2, Z3, Z3
-	VADDPS       Z6, Z3, Z0
-	VPMOVD2M     Z24, K2
-	VMOVUPS      Z6, Z2
-	VMOVAPS      Z3, K2, Z2
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z4
-	VFNMADD231PS Z0, Z4, Z2
-	VFMADD231PS  Z3, Z2, Z4
-	MOVQ         120(AX), CX
-	VMOVUPS      Z4, K1, (CX)(DX*4)
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VADDPS       Z2, Z0, Z0
-	VPORD        Z1, Z0, Z2
-	VMOVUPS      Z12, Z3
-	VMAXPS       Z2, Z3, Z3
-	VMOVUPS      Z13, Z2
-	VFMADD231PS  Z14, Z3, Z2
-	VSUBPS       Z13, Z2, Z5
-	VFNMADD231PS Z15, Z5, Z3
-	VFNMADD231PS Z16, Z5, Z3
-	VMOVUPS      Z23, Z5
-	VFMADD213PS  Z22, Z3, Z5
-	VFMADD213PS  Z21, Z3, Z5
-	VFMADD213PS  Z20, Z3, Z5
-	VFMADD213PS  Z19, Z3, Z5
-	VMULPS       Z3, Z3, Z7
-	VFMADD213PS  Z3, Z7, Z5
-	VPSLLD       $0x17, Z2, Z2
-	VMOVUPS      Z17, Z3
-	VFMADD231PS  Z18, Z2, Z3
-	VFMADD231PS  Z5, Z2, Z3
-	VADDPS       Z6, Z3, Z2
-	VRCP14PS     Z2, Z5
-	VMULPS       Z3, Z5, Z7
-	VFNMADD231PS Z2, Z7, Z3
-	VFMADD231PS  Z5, Z3, Z7
-	VPTERNLOGD   $0xd8, Z1, Z0, Z7
-	MOVQ         144(AX), CX
-	VMOVUPS      Z7, K1, (CX)(DX*4)
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	VMULPS       Z0, Z4, Z0
-	VMOVUPS      Z6, Z1
-	VSUBPS       Z4, Z1, Z1
-	VMULPS       Z7, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	MOVQ         168(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func gilrBackwardAVX512(v [][]float32, n int)
+// func gilrForwardAVX512(v []Vector, at []uintptr, n int, rows int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·gilrForwardAVX512(SB), NOSPLIT, $0-64
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS cc1a00000<>+0(SB), Z12
+	VBROADCASTSS c4b40007f<>+0(SB), Z13
+	VBROADCASTSS c4038aa3b<>+0(SB), Z14
+	VBROADCASTSS c3eb17218<>+0(SB), Z15
+	VBROADCASTSS cb082e308<>+0(SB), Z16
+	VBROADCASTSS cbf000000<>+0(SB), Z17
+	VBROADCASTSS c3f000000<>+0(SB), Z18
+	VBROADCASTSS c3f7fffff<>+0(SB), Z19
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
+	VBROADCASTSS c3e0913d8<>+0(SB), Z22
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
+
+loop:
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         40(CX), DI
+	VMOVUPS      Z27, (DI)(DX*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	MOVQ         48(CX), DI
+	VMOVUPS      Z29, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	VMULPS       Z24, Z27, Z24
+	VMOVUPS      Z6, Z25
+	VSUBPS       Z27, Z25, Z25
+	VMULPS       Z29, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         56(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K2, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         40(CX), BX
+	VMOVUPS      Z27, K1, (BX)(DX*4)
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	MOVQ         48(CX), BX
+	VMOVUPS      Z29, K1, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	VMULPS       Z24, Z27, Z24
+	VMOVUPS      Z6, Z25
+	VSUBPS       Z27, Z25, Z25
+	VMULPS       Z29, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         56(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func gilrBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·gilrBackwardAVX512(SB), NOSPLIT, $0-32
+TEXT ·gilrBackwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z2
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z3
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z2
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z3
 	VADDPS       Z3, Z2, Z2
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z3
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z3
 	VMULPS       Z3, Z2, Z4
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z5
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z5
 	VMOVUPS      Z0, Z6
 	VSUBPS       Z5, Z6, Z6
 	VMULPS       Z6, Z2, Z6
 	VPXORD       Z1, Z4, Z4
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z7
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z7
 	VMULPS       Z7, Z2, Z7
 	VADDPS       Z7, Z4, Z4
 	VMULPS       Z5, Z2, Z2
-	MOVQ         120(AX), BX
-	VMOVUPS      Z2, (BX)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      Z2, (DI)(DX*4)
 	VMOVUPS      Z0, Z2
 	VFNMADD231PS Z3, Z3, Z2
 	VMULPS       Z6, Z2, Z2
-	MOVQ         144(AX), BX
-	VMOVUPS      Z2, (BX)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      Z2, (DI)(DX*4)
 	VMOVUPS      Z0, Z2
 	VSUBPS       Z5, Z2, Z2
 	VMULPS       Z5, Z4, Z3
 	VMULPS       Z3, Z2, Z2
-	MOVQ         168(AX), BX
-	VMOVUPS      Z2, (BX)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      Z2, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
 	VADDPS       Z3, Z2, Z2
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
 	VMULPS       Z3, Z2, Z4
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z5
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z5
 	VMOVUPS      Z0, Z6
 	VSUBPS       Z5, Z6, Z6
 	VMULPS       Z6, Z2, Z6
-	VPXORD       Z1, Z4, Z1
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z4
-	VMULPS       Z4, Z2, Z4
-	VADDPS       Z4, Z1, Z1
+	VPXORD       Z1, Z4, Z4
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z7
+	VMULPS       Z7, Z2, Z7
+	VADDPS       Z7, Z4, Z4
 	VMULPS       Z5, Z2, Z2
-	MOVQ         120(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
+	MOVQ         40(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
 	VMOVUPS      Z0, Z2
 	VFNMADD231PS Z3, Z3, Z2
 	VMULPS       Z6, Z2, Z2
-	MOVQ         144(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VSUBPS       Z5, Z0, Z0
-	VMULPS       Z5, Z1, Z1
-	VMULPS       Z1, Z0, Z0
-	MOVQ         168(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	MOVQ         48(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z2
+	VSUBPS       Z5, Z2, Z2
+	VMULPS       Z5, Z4, Z3
+	VMULPS       Z3, Z2, Z2
+	MOVQ         56(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func sruInferenceAVX512(v [][]float32, n int)
+// func sruInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·sruInferenceAVX512(SB), NOSPLIT, $0-32
+TEXT ·sruInferenceAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
-	VBROADCASTSS cc2d20000<>+0(SB), Z0
-	VBROADCASTSS c80000000<>+0(SB), Z1
-	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
-	VBROADCASTSS c3f317218<>+0(SB), Z3
-	VBROADCASTSS cb102e308<>+0(SB), Z4
-	VBROADCASTSS c4b400000<>+0(SB), Z5
-	VBROADCASTSS c3f800000<>+0(SB), Z6
-	VBROADCASTSS c3effffff<>+0(SB), Z7
-	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
-	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
-	VBROADCASTSS c3c0913d8<>+0(SB), Z10
-	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
-	VBROADCASTSS cc1a00000<>+0(SB), Z12
-	VBROADCASTSS c4b40007f<>+0(SB), Z13
-	VBROADCASTSS c4038aa3b<>+0(SB), Z14
-	VBROADCASTSS c3eb17218<>+0(SB), Z15
-	VBROADCASTSS cb082e308<>+0(SB), Z16
-	VBROADCASTSS cbf000000<>+0(SB), Z17
-	VBROADCASTSS c3f000000<>+0(SB), Z18
-	VBROADCASTSS c3f7fffff<>+0(SB), Z19
-	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
-	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
-	VBROADCASTSS c3e0913d8<>+0(SB), Z22
-	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
-
-loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
 	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z27
-	VMAXPS       Z26, Z27, Z27
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z27, Z26
-	VSUBPS       Z5, Z26, Z26
-	VFNMADD231PS Z3, Z26, Z27
-	VFNMADD231PS Z4, Z26, Z27
-	VMOVUPS      Z11, Z28
-	VFMADD213PS  Z10, Z27, Z28
-	VFMADD213PS  Z9, Z27, Z28
-	VFMADD213PS  Z8, Z27, Z28
-	VFMADD213PS  Z7, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VSCALEFPS    Z26, Z28, Z28
-	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K1
-	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K1, Z25
-	VRCP14PS     Z26, Z27
-	VMULPS       Z25, Z27, Z28
-	VFNMADD231PS Z26, Z28, Z25
-	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z27
-	VMAXPS       Z26, Z27, Z27
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z27, Z26
-	VSUBPS       Z5, Z26, Z26
-	VFNMADD231PS Z3, Z26, Z27
-	VFNMADD231PS Z4, Z26, Z27
-	VMOVUPS      Z11, Z29
-	VFMADD213PS  Z10, Z27, Z29
-	VFMADD213PS  Z9, Z27, Z29
-	VFMADD213PS  Z8, Z27, Z29
-	VFMADD213PS  Z7, Z27, Z29
-	VFMADD213PS  Z6, Z27, Z29
-	VFMADD213PS  Z6, Z27, Z29
-	VSCALEFPS    Z26, Z29, Z29
-	VADDPS       Z6, Z29, Z26
-	VPMOVD2M     Z25, K1
-	VMOVUPS      Z6, Z25
-	VMOVAPS      Z29, K1, Z25
-	VRCP14PS     Z26, Z27
-	VMULPS       Z25, Z27, Z29
-	VFNMADD231PS Z26, Z29, Z25
-	VFMADD231PS  Z27, Z25, Z29
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VMULPS       Z26, Z28, Z26
-	VMOVUPS      Z6, Z27
-	VSUBPS       Z28, Z27, Z27
-	VMULPS       Z24, Z27, Z24
-	VADDPS       Z24, Z26, Z24
-	MOVQ         216(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	VPORD        Z1, Z24, Z26
-	VMOVUPS      Z12, Z27
-	VMAXPS       Z26, Z27, Z27
-	VMOVUPS      Z13, Z26
-	VFMADD231PS  Z14, Z27, Z26
-	VSUBPS       Z13, Z26, Z28
-	VFNMADD231PS Z15, Z28, Z27
-	VFNMADD231PS Z16, Z28, Z27
-	VMOVUPS      Z23, Z28
-	VFMADD213PS  Z22, Z27, Z28
-	VFMADD213PS  Z21, Z27, Z28
-	VFMADD213PS  Z20, Z27, Z28
-	VFMADD213PS  Z19, Z27, Z28
-	VMULPS       Z27, Z27, Z30
-	VFMADD213PS  Z27, Z30, Z28
-	VPSLLD       $0x17, Z26, Z26
-	VMOVUPS      Z17, Z27
-	VFMADD231PS  Z18, Z26, Z27
-	VFMADD231PS  Z28, Z26, Z27
-	VADDPS       Z6, Z27, Z26
-	VRCP14PS     Z26, Z28
-	VMULPS       Z27, Z28, Z30
-	VFNMADD231PS Z26, Z30, Z27
-	VFMADD231PS  Z28, Z27, Z30
-	VPTERNLOGD   $0xd8, Z1, Z24, Z30
-	VMULPS       Z30, Z29, Z24
-	VMOVUPS      Z6, Z26
-	VSUBPS       Z29, Z26, Z26
-	VMULPS       Z25, Z26, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         240(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
-	JGE          loop
-
-tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
-	VADDPS       Z26, Z25, Z25
-	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z27
-	VMAXPS       Z26, Z27, Z27
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z27, Z26
-	VSUBPS       Z5, Z26, Z26
-	VFNMADD231PS Z3, Z26, Z27
-	VFNMADD231PS Z4, Z26, Z27
-	VMOVUPS      Z11, Z28
-	VFMADD213PS  Z10, Z27, Z28
-	VFMADD213PS  Z9, Z27, Z28
-	VFMADD213PS  Z8, Z27, Z28
-	VFMADD213PS  Z7, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VSCALEFPS    Z26, Z28, Z28
-	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K2
-	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K2, Z25
-	VRCP14PS     Z26, Z27
-	VMULPS       Z25, Z27, Z28
-	VFNMADD231PS Z26, Z28, Z25
-	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
-	VADDPS       Z26, Z25, Z25
-	VPORD        Z1, Z25, Z26
-	VMAXPS       Z26, Z0, Z0
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z0, Z26
-	VSUBPS       Z5, Z26, Z2
-	VFNMADD231PS Z3, Z2, Z0
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z11, Z3
-	VFMADD213PS  Z10, Z0, Z3
-	VFMADD213PS  Z9, Z0, Z3
-	VFMADD213PS  Z8, Z0, Z3
-	VFMADD213PS  Z7, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VSCALEFPS    Z2, Z3, Z3
-	VADDPS       Z6, Z3, Z0
-	VPMOVD2M     Z25, K2
-	VMOVUPS      Z6, Z2
-	VMOVAPS      Z3, K2, Z2
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z4
-	VFNMADD231PS Z0, Z4, Z2
-	VFMADD231PS  Z3, Z2, Z4
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VADDPS       Z2, Z0, Z0
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VMULPS       Z2, Z28, Z2
-	VMOVUPS      Z6, Z3
-	VSUBPS       Z28, Z3, Z3
-	VMULPS       Z24, Z3, Z3
-	VADDPS       Z3, Z2, Z2
-	MOVQ         216(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VPORD        Z1, Z2, Z3
-	VMOVUPS      Z12, Z5
-	VMAXPS       Z3, Z5, Z5
-	VMOVUPS      Z13, Z3
-	VFMADD231PS  Z14, Z5, Z3
-	VSUBPS       Z13, Z3, Z7
-	VFNMADD231PS Z15, Z7, Z5
-	VFNMADD231PS Z16, Z7, Z5
-	VMOVUPS      Z23, Z7
-	VFMADD213PS  Z22, Z5, Z7
-	VFMADD213PS  Z21, Z5, Z7
-	VFMADD213PS  Z20, Z5, Z7
-	VFMADD213PS  Z19, Z5, Z7
-	VMULPS       Z5, Z5, Z8
-	VFMADD213PS  Z5, Z8, Z7
-	VPSLLD       $0x17, Z3, Z3
-	VMOVUPS      Z17, Z5
-	VFMADD231PS  Z18, Z3, Z5
-	VFMADD231PS  Z7, Z3, Z5
-	VADDPS       Z6, Z5, Z3
-	VRCP14PS     Z3, Z7
-	VMULPS       Z5, Z7, Z8
-	VFNMADD231PS Z3, Z8, Z5
-	VFMADD231PS  Z7, Z5, Z8
-	VPTERNLOGD   $0xd8, Z1, Z2, Z8
-	VMULPS       Z8, Z4, Z1
-	VMOVUPS      Z6, Z2
-	VSUBPS       Z4, Z2, Z2
-	VMULPS       Z0, Z2, Z0
-	VADDPS       Z0, Z1, Z0
-	MOVQ         240(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func sruForwardAVX512(v [][]float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·sruForwardAVX512(SB), NOSPLIT, $0-32
-	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
-	VBROADCASTSS cc2d20000<>+0(SB), Z0
-	VBROADCASTSS c80000000<>+0(SB), Z1
-	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
-	VBROADCASTSS c3f317218<>+0(SB), Z3
-	VBROADCASTSS cb102e308<>+0(SB), Z4
-	VBROADCASTSS c4b400000<>+0(SB), Z5
-	VBROADCASTSS c3f800000<>+0(SB), Z6
-	VBROADCASTSS c3effffff<>+0(SB), Z7
-	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
-	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
-	VBROADCASTSS c3c0913d8<>+0(SB), Z10
-	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
-	VBROADCASTSS cc1a00000<>+0(SB), Z12
-	VBROADCASTSS c4b40007f<>+0(SB), Z13
-	VBROADCASTSS c4038aa3b<>+0(SB), Z14
-	VBROADCASTSS c3eb17218<>+0(SB), Z15
-	VBROADCASTSS cb082e308<>+0(SB), Z16
-	VBROADCASTSS cbf000000<>+0(SB), Z17
-	VBROADCASTSS c3f000000<>+0(SB), Z18
-	VBROADCASTSS c3f7fffff<>+0(SB), Z19
-	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
-	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
-	VBROADCASTSS c3e0913d8<>+0(SB), Z22
-	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
-
-loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         216(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z27
-	VMAXPS       Z26, Z27, Z27
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z27, Z26
-	VSUBPS       Z5, Z26, Z26
-	VFNMADD231PS Z3, Z26, Z27
-	VFNMADD231PS Z4, Z26, Z27
-	VMOVUPS      Z11, Z28
-	VFMADD213PS  Z10, Z27, Z28
-	VFMADD213PS  Z9, Z27, Z28
-	VFMADD213PS  Z8, Z27, Z28
-	VFMADD213PS  Z7, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VFMADD213PS  Z6, Z27, Z28
-	VSCALEFPS    Z26, Z28, Z28
-	VADDPS       Z6, Z28, Z26
-	VPMOVD2M     Z25, K1
-	VMOVUPS      Z6, Z25
-	VMOVAPS      Z28, K1, Z25
-	VRCP14PS     Z26, Z27
-	VMULPS       Z25, Z27, Z28
-	VFNMADD231PS Z26, Z28, Z25
-	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         240(AX), BX
-	VMOVUPS      Z28, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	VADDPS       Z26, Z25, Z25
-	VPORD        Z1, Z25, Z26
-	VMOVUPS      Z0, Z27
-	VMAXPS       Z26, Z27, Z27
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z27, Z26
-	VSUBPS       Z5, Z26, Z26
-	VFNMADD231PS Z3, Z26, Z27
-	VFNMADD231PS Z4, Z26, Z27
-	VMOVUPS      Z11, Z29
-	VFMADD213PS  Z10, Z27, Z29
-	VFMADD213PS  Z9, Z27, Z29
-	VFMADD213PS  Z8, Z27, Z29
-	VFMADD213PS  Z7, Z27, Z29
-	VFMADD213PS  Z6, Z27, Z29
-	VFMADD213PS  Z6, Z27, Z29
-	VSCALEFPS    Z26, Z29, Z29
-	VADDPS       Z6, Z29, Z26
-	VPMOVD2M     Z25, K1
-	VMOVUPS      Z6, Z25
-	VMOVAPS      Z29, K1, Z25
-	VRCP14PS     Z26, Z27
-	VMULPS       Z25, Z27, Z29
-	VFNMADD231PS Z26, Z29, Z25
-	VFMADD231PS  Z27, Z25, Z29
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
 	MOVQ         264(AX), BX
-	VMOVUPS      Z29, (BX)(DX*4)
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS cc1a00000<>+0(SB), Z12
+	VBROADCASTSS c4b40007f<>+0(SB), Z13
+	VBROADCASTSS c4038aa3b<>+0(SB), Z14
+	VBROADCASTSS c3eb17218<>+0(SB), Z15
+	VBROADCASTSS cb082e308<>+0(SB), Z16
+	VBROADCASTSS cbf000000<>+0(SB), Z17
+	VBROADCASTSS c3f000000<>+0(SB), Z18
+	VBROADCASTSS c3f7fffff<>+0(SB), Z19
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
+	VBROADCASTSS c3e0913d8<>+0(SB), Z22
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
+
+loop:
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         288(AX), BX
-	VMOVUPS      Z25, (BX)(DX*4)
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z27, Z29
+	VFMADD213PS  Z9, Z27, Z29
+	VFMADD213PS  Z8, Z27, Z29
+	VFMADD213PS  Z7, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VSCALEFPS    Z26, Z29, Z29
+	VADDPS       Z6, Z29, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z29, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z29
+	VFNMADD231PS Z26, Z29, Z25
+	VFMADD231PS  Z27, Z25, Z29
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VMULPS       Z26, Z28, Z26
 	VMOVUPS      Z6, Z27
 	VSUBPS       Z28, Z27, Z27
 	VMULPS       Z24, Z27, Z24
 	VADDPS       Z24, Z26, Z24
-	MOVQ         312(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
 	VPORD        Z1, Z24, Z26
 	VMOVUPS      Z12, Z27
 	VMAXPS       Z26, Z27, Z27
@@ -4825,29 +6714,27 @@ loop:
 	VSUBPS       Z29, Z26, Z26
 	VMULPS       Z25, Z26, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         336(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
+	MOVQ         80(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         216(AX), CX
-	VMOVUPS      Z24, K1, (CX)(DX*4)
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
 	VMOVUPS      Z0, Z27
@@ -4873,96 +6760,608 @@ tail:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         240(AX), CX
-	VMOVUPS      Z28, K1, (CX)(DX*4)
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
-	VMAXPS       Z26, Z0, Z0
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
 	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z2, Z0, Z26
-	VSUBPS       Z5, Z26, Z2
-	VFNMADD231PS Z3, Z2, Z0
-	VFNMADD231PS Z4, Z2, Z0
-	VMOVUPS      Z11, Z3
-	VFMADD213PS  Z10, Z0, Z3
-	VFMADD213PS  Z9, Z0, Z3
-	VFMADD213PS  Z8, Z0, Z3
-	VFMADD213PS  Z7, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VFMADD213PS  Z6, Z0, Z3
-	VSCALEFPS    Z2, Z3, Z3
-	VADDPS       Z6, Z3, Z0
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z27, Z29
+	VFMADD213PS  Z9, Z27, Z29
+	VFMADD213PS  Z8, Z27, Z29
+	VFMADD213PS  Z7, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VSCALEFPS    Z26, Z29, Z29
+	VADDPS       Z6, Z29, Z26
 	VPMOVD2M     Z25, K2
-	VMOVUPS      Z6, Z2
-	VMOVAPS      Z3, K2, Z2
-	VRCP14PS     Z0, Z3
-	VMULPS       Z2, Z3, Z4
-	VFNMADD231PS Z0, Z4, Z2
-	VFMADD231PS  Z3, Z2, Z4
-	MOVQ         264(AX), CX
-	VMOVUPS      Z4, K1, (CX)(DX*4)
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VADDPS       Z2, Z0, Z0
-	MOVQ         288(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VMULPS       Z2, Z28, Z2
-	VMOVUPS      Z6, Z3
-	VSUBPS       Z28, Z3, Z3
-	VMULPS       Z24, Z3, Z3
-	VADDPS       Z3, Z2, Z2
-	MOVQ         312(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VPORD        Z1, Z2, Z3
-	VMOVUPS      Z12, Z5
-	VMAXPS       Z3, Z5, Z5
-	VMOVUPS      Z13, Z3
-	VFMADD231PS  Z14, Z5, Z3
-	VSUBPS       Z13, Z3, Z7
-	VFNMADD231PS Z15, Z7, Z5
-	VFNMADD231PS Z16, Z7, Z5
-	VMOVUPS      Z23, Z7
-	VFMADD213PS  Z22, Z5, Z7
-	VFMADD213PS  Z21, Z5, Z7
-	VFMADD213PS  Z20, Z5, Z7
-	VFMADD213PS  Z19, Z5, Z7
-	VMULPS       Z5, Z5, Z8
-	VFMADD213PS  Z5, Z8, Z7
-	VPSLLD       $0x17, Z3, Z3
-	VMOVUPS      Z17, Z5
-	VFMADD231PS  Z18, Z3, Z5
-	VFMADD231PS  Z7, Z3, Z5
-	VADDPS       Z6, Z5, Z3
-	VRCP14PS     Z3, Z7
-	VMULPS       Z5, Z7, Z8
-	VFNMADD231PS Z3, Z8, Z5
-	VFMADD231PS  Z7, Z5, Z8
-	VPTERNLOGD   $0xd8, Z1, Z2, Z8
-	VMULPS       Z8, Z4, Z1
-	VMOVUPS      Z6, Z2
-	VSUBPS       Z4, Z2, Z2
-	VMULPS       Z0, Z2, Z0
-	VADDPS       Z0, Z1, Z0
-	MOVQ         336(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z29, K2, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z29
+	VFNMADD231PS Z26, Z29, Z25
+	VFMADD231PS  Z27, Z25, Z29
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VMULPS       Z26, Z28, Z26
+	VMOVUPS      Z6, Z27
+	VSUBPS       Z28, Z27, Z27
+	VMULPS       Z24, Z27, Z24
+	VADDPS       Z24, Z26, Z24
+	MOVQ         72(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	VPORD        Z1, Z24, Z26
+	VMOVUPS      Z12, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z13, Z26
+	VFMADD231PS  Z14, Z27, Z26
+	VSUBPS       Z13, Z26, Z28
+	VFNMADD231PS Z15, Z28, Z27
+	VFNMADD231PS Z16, Z28, Z27
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z27, Z28
+	VFMADD213PS  Z21, Z27, Z28
+	VFMADD213PS  Z20, Z27, Z28
+	VFMADD213PS  Z19, Z27, Z28
+	VMULPS       Z27, Z27, Z30
+	VFMADD213PS  Z27, Z30, Z28
+	VPSLLD       $0x17, Z26, Z26
+	VMOVUPS      Z17, Z27
+	VFMADD231PS  Z18, Z26, Z27
+	VFMADD231PS  Z28, Z26, Z27
+	VADDPS       Z6, Z27, Z26
+	VRCP14PS     Z26, Z28
+	VMULPS       Z27, Z28, Z30
+	VFNMADD231PS Z26, Z30, Z27
+	VFMADD231PS  Z28, Z27, Z30
+	VPTERNLOGD   $0xd8, Z1, Z24, Z30
+	VMULPS       Z30, Z29, Z24
+	VMOVUPS      Z6, Z26
+	VSUBPS       Z29, Z26, Z26
+	VMULPS       Z25, Z26, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         80(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func sruBackwardAVX512(v [][]float32, n int)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·sruBackwardAVX512(SB), NOSPLIT, $0-32
+// func sruForwardAVX512(v []Vector, at []uintptr, n int, rows int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·sruForwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS cc1a00000<>+0(SB), Z12
+	VBROADCASTSS c4b40007f<>+0(SB), Z13
+	VBROADCASTSS c4038aa3b<>+0(SB), Z14
+	VBROADCASTSS c3eb17218<>+0(SB), Z15
+	VBROADCASTSS cb082e308<>+0(SB), Z16
+	VBROADCASTSS cbf000000<>+0(SB), Z17
+	VBROADCASTSS c3f000000<>+0(SB), Z18
+	VBROADCASTSS c3f7fffff<>+0(SB), Z19
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
+	VBROADCASTSS c3e0913d8<>+0(SB), Z22
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
+
+loop:
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         72(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         80(CX), DI
+	VMOVUPS      Z28, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z27, Z29
+	VFMADD213PS  Z9, Z27, Z29
+	VFMADD213PS  Z8, Z27, Z29
+	VFMADD213PS  Z7, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VSCALEFPS    Z26, Z29, Z29
+	VADDPS       Z6, Z29, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z29, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z29
+	VFNMADD231PS Z26, Z29, Z25
+	VFMADD231PS  Z27, Z25, Z29
+	MOVQ         88(CX), DI
+	VMOVUPS      Z29, (DI)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         96(CX), DI
+	VMOVUPS      Z25, (DI)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	VMULPS       Z26, Z28, Z26
+	VMOVUPS      Z6, Z27
+	VSUBPS       Z28, Z27, Z27
+	VMULPS       Z24, Z27, Z24
+	VADDPS       Z24, Z26, Z24
+	MOVQ         104(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	VPORD        Z1, Z24, Z26
+	VMOVUPS      Z12, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z13, Z26
+	VFMADD231PS  Z14, Z27, Z26
+	VSUBPS       Z13, Z26, Z28
+	VFNMADD231PS Z15, Z28, Z27
+	VFNMADD231PS Z16, Z28, Z27
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z27, Z28
+	VFMADD213PS  Z21, Z27, Z28
+	VFMADD213PS  Z20, Z27, Z28
+	VFMADD213PS  Z19, Z27, Z28
+	VMULPS       Z27, Z27, Z30
+	VFMADD213PS  Z27, Z30, Z28
+	VPSLLD       $0x17, Z26, Z26
+	VMOVUPS      Z17, Z27
+	VFMADD231PS  Z18, Z26, Z27
+	VFMADD231PS  Z28, Z26, Z27
+	VADDPS       Z6, Z27, Z26
+	VRCP14PS     Z26, Z28
+	VMULPS       Z27, Z28, Z30
+	VFNMADD231PS Z26, Z30, Z27
+	VFMADD231PS  Z28, Z27, Z30
+	VPTERNLOGD   $0xd8, Z1, Z24, Z30
+	VMULPS       Z30, Z29, Z24
+	VMOVUPS      Z6, Z26
+	VSUBPS       Z29, Z26, Z26
+	VMULPS       Z25, Z26, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         112(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         72(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K2
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K2, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         80(CX), BX
+	VMOVUPS      Z28, K1, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z27, Z29
+	VFMADD213PS  Z9, Z27, Z29
+	VFMADD213PS  Z8, Z27, Z29
+	VFMADD213PS  Z7, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VSCALEFPS    Z26, Z29, Z29
+	VADDPS       Z6, Z29, Z26
+	VPMOVD2M     Z25, K2
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z29, K2, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z29
+	VFNMADD231PS Z26, Z29, Z25
+	VFMADD231PS  Z27, Z25, Z29
+	MOVQ         88(CX), BX
+	VMOVUPS      Z29, K1, (BX)(DX*4)
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         96(CX), BX
+	VMOVUPS      Z25, K1, (BX)(DX*4)
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VMULPS       Z26, Z28, Z26
+	VMOVUPS      Z6, Z27
+	VSUBPS       Z28, Z27, Z27
+	VMULPS       Z24, Z27, Z24
+	VADDPS       Z24, Z26, Z24
+	MOVQ         104(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	VPORD        Z1, Z24, Z26
+	VMOVUPS      Z12, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z13, Z26
+	VFMADD231PS  Z14, Z27, Z26
+	VSUBPS       Z13, Z26, Z28
+	VFNMADD231PS Z15, Z28, Z27
+	VFNMADD231PS Z16, Z28, Z27
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z27, Z28
+	VFMADD213PS  Z21, Z27, Z28
+	VFMADD213PS  Z20, Z27, Z28
+	VFMADD213PS  Z19, Z27, Z28
+	VMULPS       Z27, Z27, Z30
+	VFMADD213PS  Z27, Z30, Z28
+	VPSLLD       $0x17, Z26, Z26
+	VMOVUPS      Z17, Z27
+	VFMADD231PS  Z18, Z26, Z27
+	VFMADD231PS  Z28, Z26, Z27
+	VADDPS       Z6, Z27, Z26
+	VRCP14PS     Z26, Z28
+	VMULPS       Z27, Z28, Z30
+	VFNMADD231PS Z26, Z30, Z27
+	VFMADD231PS  Z28, Z27, Z30
+	VPTERNLOGD   $0xd8, Z1, Z24, Z30
+	VMULPS       Z30, Z29, Z24
+	VMOVUPS      Z6, Z26
+	VSUBPS       Z29, Z26, Z26
+	VMULPS       Z25, Z26, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         112(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func sruBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·sruBackwardAVX512(SB), NOSPLIT, $0-64
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS cc1a00000<>+0(SB), Z2
@@ -4977,29 +7376,33 @@ TEXT ·sruBackwardAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3eaaab3a<>+0(SB), Z11
 	VBROADCASTSS c3e0913d8<>+0(SB), Z12
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z13
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VMULPS       Z15, Z14, Z15
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VMOVUPS      Z0, Z17
 	VSUBPS       Z16, Z17, Z17
 	VMULPS       Z17, Z14, Z17
-	MOVQ         216(AX), BX
-	VMOVUPS      Z17, (BX)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      Z17, (DI)(DX*4)
 	VPXORD       Z1, Z15, Z15
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z17
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z17
 	VPORD        Z1, Z17, Z18
 	VMOVUPS      Z2, Z19
 	VMAXPS       Z18, Z19, Z19
@@ -5031,767 +7434,1224 @@ loop:
 	VMOVUPS      Z0, Z17
 	VFNMADD231PS Z21, Z21, Z17
 	VMULPS       Z14, Z17, Z17
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VADDPS       Z17, Z14, Z14
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z17
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z17
 	VMULPS       Z17, Z14, Z17
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z18
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z18
 	VMOVUPS      Z0, Z19
 	VSUBPS       Z18, Z19, Z19
 	VMULPS       Z19, Z14, Z19
-	MOVQ         240(AX), BX
-	VMOVUPS      Z19, (BX)(DX*4)
+	MOVQ         80(CX), DI
+	VMOVUPS      Z19, (DI)(DX*4)
 	VPXORD       Z1, Z17, Z17
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z19
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z19
 	VMULPS       Z19, Z14, Z19
 	VADDPS       Z19, Z17, Z17
 	VMULPS       Z18, Z14, Z14
-	MOVQ         264(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	VMOVUPS      Z0, Z14
 	VSUBPS       Z16, Z14, Z14
 	VMULPS       Z16, Z15, Z15
 	VMULPS       Z15, Z14, Z14
-	MOVQ         288(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         96(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	VMOVUPS      Z0, Z14
 	VSUBPS       Z18, Z14, Z14
 	VMULPS       Z18, Z17, Z15
 	VMULPS       Z15, Z14, Z14
-	MOVQ         312(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         104(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VMULPS       Z15, Z14, Z15
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VMOVUPS      Z0, Z17
 	VSUBPS       Z16, Z17, Z17
 	VMULPS       Z17, Z14, Z17
-	MOVQ         216(AX), CX
-	VMOVUPS      Z17, K1, (CX)(DX*4)
+	MOVQ         72(CX), BX
+	VMOVUPS      Z17, K1, (BX)(DX*4)
 	VPXORD       Z1, Z15, Z15
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z17
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z17
 	VPORD        Z1, Z17, Z18
-	VMAXPS       Z18, Z2, Z2
+	VMOVUPS      Z2, Z19
+	VMAXPS       Z18, Z19, Z19
 	VMOVUPS      Z3, Z18
-	VFMADD231PS  Z4, Z2, Z18
-	VSUBPS       Z3, Z18, Z3
-	VFNMADD231PS Z5, Z3, Z2
-	VFNMADD231PS Z6, Z3, Z2
-	VMOVUPS      Z13, Z3
-	VFMADD213PS  Z12, Z2, Z3
-	VFMADD213PS  Z11, Z2, Z3
-	VFMADD213PS  Z10, Z2, Z3
-	VFMADD213PS  Z9, Z2, Z3
-	VMULPS       Z2, Z2, Z4
-	VFMADD213PS  Z2, Z4, Z3
-	VPSLLD       $0x17, Z18, Z2
-	VMOVUPS      Z7, Z4
-	VFMADD231PS  Z8, Z2, Z4
-	VFMADD231PS  Z3, Z2, Z4
-	VADDPS       Z0, Z4, Z2
-	VRCP14PS     Z2, Z3
-	VMULPS       Z4, Z3, Z5
-	VFNMADD231PS Z2, Z5, Z4
-	VFMADD231PS  Z3, Z4, Z5
-	VPTERNLOGD   $0xd8, Z1, Z17, Z5
-	VMULPS       Z5, Z14, Z2
-	VADDPS       Z2, Z15, Z2
-	VMULPS       Z16, Z14, Z3
-	VMOVUPS      Z0, Z4
-	VFNMADD231PS Z5, Z5, Z4
-	VMULPS       Z3, Z4, Z4
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
-	VADDPS       Z4, Z3, Z3
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z4
-	VMULPS       Z4, Z3, Z4
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z5
-	VMOVUPS      Z0, Z6
-	VSUBPS       Z5, Z6, Z6
-	VMULPS       Z6, Z3, Z6
-	MOVQ         240(AX), CX
-	VMOVUPS      Z6, K1, (CX)(DX*4)
-	VPXORD       Z1, Z4, Z1
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z4
-	VMULPS       Z4, Z3, Z4
-	VADDPS       Z4, Z1, Z1
-	VMULPS       Z5, Z3, Z3
-	MOVQ         264(AX), CX
-	VMOVUPS      Z3, K1, (CX)(DX*4)
-	VMOVUPS      Z0, Z3
-	VSUBPS       Z16, Z3, Z3
-	VMULPS       Z16, Z2, Z2
-	VMULPS       Z2, Z3, Z3
-	MOVQ         288(AX), CX
-	VMOVUPS      Z3, K1, (CX)(DX*4)
-	VSUBPS       Z5, Z0, Z0
-	VMULPS       Z5, Z1, Z1
-	VMULPS       Z1, Z0, Z0
-	MOVQ         312(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VFMADD231PS  Z4, Z19, Z18
+	VSUBPS       Z3, Z18, Z20
+	VFNMADD231PS Z5, Z20, Z19
+	VFNMADD231PS Z6, Z20, Z19
+	VMOVUPS      Z13, Z20
+	VFMADD213PS  Z12, Z19, Z20
+	VFMADD213PS  Z11, Z19, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VMULPS       Z19, Z19, Z21
+	VFMADD213PS  Z19, Z21, Z20
+	VPSLLD       $0x17, Z18, Z18
+	VMOVUPS      Z7, Z19
+	VFMADD231PS  Z8, Z18, Z19
+	VFMADD231PS  Z20, Z18, Z19
+	VADDPS       Z0, Z19, Z18
+	VRCP14PS     Z18, Z20
+	VMULPS       Z19, Z20, Z21
+	VFNMADD231PS Z18, Z21, Z19
+	VFMADD231PS  Z20, Z19, Z21
+	VPTERNLOGD   $0xd8, Z1, Z17, Z21
+	VMULPS       Z21, Z14, Z17
+	VADDPS       Z17, Z15, Z15
+	VMULPS       Z16, Z14, Z14
+	VMOVUPS      Z0, Z17
+	VFNMADD231PS Z21, Z21, Z17
+	VMULPS       Z14, Z17, Z17
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	VADDPS       Z17, Z14, Z14
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z17
+	VMULPS       Z17, Z14, Z17
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z18
+	VMOVUPS      Z0, Z19
+	VSUBPS       Z18, Z19, Z19
+	VMULPS       Z19, Z14, Z19
+	MOVQ         80(CX), BX
+	VMOVUPS      Z19, K1, (BX)(DX*4)
+	VPXORD       Z1, Z17, Z17
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z19
+	VMULPS       Z19, Z14, Z19
+	VADDPS       Z19, Z17, Z17
+	VMULPS       Z18, Z14, Z14
+	MOVQ         88(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z14
+	VSUBPS       Z16, Z14, Z14
+	VMULPS       Z16, Z15, Z15
+	VMULPS       Z15, Z14, Z14
+	MOVQ         96(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z14
+	VSUBPS       Z18, Z14, Z14
+	VMULPS       Z18, Z17, Z15
+	VMULPS       Z15, Z14, Z14
+	MOVQ         104(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func qrnnInferenceAVX512(v [][]float32, n int)
+// func qrnnInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·qrnnInferenceAVX512(SB), NOSPLIT, $0-32
+TEXT ·qrnnInferenceAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
-	VBROADCASTSS cc1a00000<>+0(SB), Z0
-	VBROADCASTSS c4b40007f<>+0(SB), Z1
-	VBROADCASTSS c4038aa3b<>+0(SB), Z2
-	VBROADCASTSS c3eb17218<>+0(SB), Z3
-	VBROADCASTSS cb082e308<>+0(SB), Z4
-	VBROADCASTSS cbf000000<>+0(SB), Z5
-	VBROADCASTSS c3f000000<>+0(SB), Z6
-	VBROADCASTSS c3f800000<>+0(SB), Z7
-	VBROADCASTSS c80000000<>+0(SB), Z8
-	VBROADCASTSS c3f7fffff<>+0(SB), Z9
-	VBROADCASTSS c3f2aaa58<>+0(SB), Z10
-	VBROADCASTSS c3eaaab3a<>+0(SB), Z11
-	VBROADCASTSS c3e0913d8<>+0(SB), Z12
-	VBROADCASTSS c3d35f5ff<>+0(SB), Z13
-	VBROADCASTSS cc2d20000<>+0(SB), Z14
-	VBROADCASTSS c3fb8aa3b<>+0(SB), Z15
-	VBROADCASTSS c3f317218<>+0(SB), Z16
-	VBROADCASTSS cb102e308<>+0(SB), Z17
-	VBROADCASTSS c4b400000<>+0(SB), Z18
-	VBROADCASTSS c3effffff<>+0(SB), Z19
-	VBROADCASTSS c3e2aaa58<>+0(SB), Z20
-	VBROADCASTSS c3d2aab3a<>+0(SB), Z21
-	VBROADCASTSS c3c0913d8<>+0(SB), Z22
-	VBROADCASTSS c3ab5f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
-
-loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
 	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z1, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z1, Z25, Z27
-	VFNMADD231PS Z3, Z27, Z26
-	VFNMADD231PS Z4, Z27, Z26
-	VMOVUPS      Z13, Z27
-	VFMADD213PS  Z12, Z26, Z27
-	VFMADD213PS  Z11, Z26, Z27
-	VFMADD213PS  Z10, Z26, Z27
-	VFMADD213PS  Z9, Z26, Z27
-	VMULPS       Z26, Z26, Z28
-	VFMADD213PS  Z26, Z28, Z27
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z6, Z25, Z26
-	VFMADD231PS  Z27, Z25, Z26
-	VADDPS       Z7, Z26, Z25
-	VRCP14PS     Z25, Z27
-	VMULPS       Z26, Z27, Z28
-	VFNMADD231PS Z25, Z28, Z26
-	VFMADD231PS  Z27, Z26, Z28
-	VPTERNLOGD   $0xd8, Z8, Z24, Z28
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z14, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z18, Z25
-	VFMADD231PS  Z15, Z26, Z25
-	VSUBPS       Z18, Z25, Z25
-	VFNMADD231PS Z16, Z25, Z26
-	VFNMADD231PS Z17, Z25, Z26
-	VMOVUPS      Z23, Z27
-	VFMADD213PS  Z22, Z26, Z27
-	VFMADD213PS  Z21, Z26, Z27
-	VFMADD213PS  Z20, Z26, Z27
-	VFMADD213PS  Z19, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VSCALEFPS    Z25, Z27, Z27
-	VADDPS       Z7, Z27, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z7, Z24
-	VMOVAPS      Z27, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z27
-	VFNMADD231PS Z25, Z27, Z24
-	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z14, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z18, Z25
-	VFMADD231PS  Z15, Z26, Z25
-	VSUBPS       Z18, Z25, Z25
-	VFNMADD231PS Z16, Z25, Z26
-	VFNMADD231PS Z17, Z25, Z26
-	VMOVUPS      Z23, Z29
-	VFMADD213PS  Z22, Z26, Z29
-	VFMADD213PS  Z21, Z26, Z29
-	VFMADD213PS  Z20, Z26, Z29
-	VFMADD213PS  Z19, Z26, Z29
-	VFMADD213PS  Z7, Z26, Z29
-	VFMADD213PS  Z7, Z26, Z29
-	VSCALEFPS    Z25, Z29, Z29
-	VADDPS       Z7, Z29, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z7, Z24
-	VMOVAPS      Z29, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z29
-	VFNMADD231PS Z25, Z29, Z24
-	VFMADD231PS  Z26, Z24, Z29
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	VMULPS       Z24, Z27, Z24
-	VMOVUPS      Z7, Z25
-	VSUBPS       Z27, Z25, Z25
-	VMULPS       Z28, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         168(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	VMULPS       Z24, Z29, Z24
-	MOVQ         192(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
-	JGE          loop
-
-tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z8, Z24, Z25
-	VMAXPS       Z25, Z0, Z0
-	VMOVUPS      Z1, Z25
-	VFMADD231PS  Z2, Z0, Z25
-	VSUBPS       Z1, Z25, Z1
-	VFNMADD231PS Z3, Z1, Z0
-	VFNMADD231PS Z4, Z1, Z0
-	VMOVUPS      Z13, Z1
-	VFMADD213PS  Z12, Z0, Z1
-	VFMADD213PS  Z11, Z0, Z1
-	VFMADD213PS  Z10, Z0, Z1
-	VFMADD213PS  Z9, Z0, Z1
-	VMULPS       Z0, Z0, Z2
-	VFMADD213PS  Z0, Z2, Z1
-	VPSLLD       $0x17, Z25, Z0
-	VMOVUPS      Z5, Z2
-	VFMADD231PS  Z6, Z0, Z2
-	VFMADD231PS  Z1, Z0, Z2
-	VADDPS       Z7, Z2, Z0
-	VRCP14PS     Z0, Z1
-	VMULPS       Z2, Z1, Z3
-	VFNMADD231PS Z0, Z3, Z2
-	VFMADD231PS  Z1, Z2, Z3
-	VPTERNLOGD   $0xd8, Z8, Z24, Z3
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VADDPS       Z1, Z0, Z0
-	VPORD        Z8, Z0, Z1
-	VMOVUPS      Z14, Z2
-	VMAXPS       Z1, Z2, Z2
-	VMOVUPS      Z18, Z1
-	VFMADD231PS  Z15, Z2, Z1
-	VSUBPS       Z18, Z1, Z1
-	VFNMADD231PS Z16, Z1, Z2
-	VFNMADD231PS Z17, Z1, Z2
-	VMOVUPS      Z23, Z4
-	VFMADD213PS  Z22, Z2, Z4
-	VFMADD213PS  Z21, Z2, Z4
-	VFMADD213PS  Z20, Z2, Z4
-	VFMADD213PS  Z19, Z2, Z4
-	VFMADD213PS  Z7, Z2, Z4
-	VFMADD213PS  Z7, Z2, Z4
-	VSCALEFPS    Z1, Z4, Z4
-	VADDPS       Z7, Z4, Z1
-	VPMOVD2M     Z0, K2
-	VMOVUPS      Z7, Z0
-	VMOVAPS      Z4, K2, Z0
-	VRCP14PS     Z1, Z2
-	VMULPS       Z0, Z2, Z4
-	VFNMADD231PS Z1, Z4, Z0
-	VFMADD231PS  Z2, Z0, Z4
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VADDPS       Z1, Z0, Z0
-	VPORD        Z8, Z0, Z1
-	VMOVUPS      Z14, Z2
-	VMAXPS       Z1, Z2, Z2
-	VMOVUPS      Z18, Z1
-	VFMADD231PS  Z15, Z2, Z1
-	VSUBPS       Z18, Z1, Z1
-	VFNMADD231PS Z16, Z1, Z2
-	VFNMADD231PS Z17, Z1, Z2
-	VMOVUPS      Z23, Z5
-	VFMADD213PS  Z22, Z2, Z5
-	VFMADD213PS  Z21, Z2, Z5
-	VFMADD213PS  Z20, Z2, Z5
-	VFMADD213PS  Z19, Z2, Z5
-	VFMADD213PS  Z7, Z2, Z5
-	VFMADD213PS  Z7, Z2, Z5
-	VSCALEFPS    Z1, Z5, Z5
-	VADDPS       Z7, Z5, Z1
-	VPMOVD2M     Z0, K2
-	VMOVUPS      Z7, Z0
-	VMOVAPS      Z5, K2, Z0
-	VRCP14PS     Z1, Z2
-	VMULPS       Z0, Z2, Z5
-	VFNMADD231PS Z1, Z5, Z0
-	VFMADD231PS  Z2, Z0, Z5
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	VMULPS       Z0, Z4, Z0
-	VMOVUPS      Z7, Z1
-	VSUBPS       Z4, Z1, Z1
-	VMULPS       Z3, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	MOVQ         168(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	VMULPS       Z0, Z5, Z0
-	MOVQ         192(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func qrnnForwardAVX512(v [][]float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·qrnnForwardAVX512(SB), NOSPLIT, $0-32
-	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
-	VBROADCASTSS cc1a00000<>+0(SB), Z0
-	VBROADCASTSS c4b40007f<>+0(SB), Z1
-	VBROADCASTSS c4038aa3b<>+0(SB), Z2
-	VBROADCASTSS c3eb17218<>+0(SB), Z3
-	VBROADCASTSS cb082e308<>+0(SB), Z4
-	VBROADCASTSS cbf000000<>+0(SB), Z5
-	VBROADCASTSS c3f000000<>+0(SB), Z6
-	VBROADCASTSS c3f800000<>+0(SB), Z7
-	VBROADCASTSS c80000000<>+0(SB), Z8
-	VBROADCASTSS c3f7fffff<>+0(SB), Z9
-	VBROADCASTSS c3f2aaa58<>+0(SB), Z10
-	VBROADCASTSS c3eaaab3a<>+0(SB), Z11
-	VBROADCASTSS c3e0913d8<>+0(SB), Z12
-	VBROADCASTSS c3d35f5ff<>+0(SB), Z13
-	VBROADCASTSS cc2d20000<>+0(SB), Z14
-	VBROADCASTSS c3fb8aa3b<>+0(SB), Z15
-	VBROADCASTSS c3f317218<>+0(SB), Z16
-	VBROADCASTSS cb102e308<>+0(SB), Z17
-	VBROADCASTSS c4b400000<>+0(SB), Z18
-	VBROADCASTSS c3effffff<>+0(SB), Z19
-	VBROADCASTSS c3e2aaa58<>+0(SB), Z20
-	VBROADCASTSS c3d2aab3a<>+0(SB), Z21
-	VBROADCASTSS c3c0913d8<>+0(SB), Z22
-	VBROADCASTSS c3ab5f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
-
-loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z0, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z1, Z25
-	VFMADD231PS  Z2, Z26, Z25
-	VSUBPS       Z1, Z25, Z27
-	VFNMADD231PS Z3, Z27, Z26
-	VFNMADD231PS Z4, Z27, Z26
-	VMOVUPS      Z13, Z27
-	VFMADD213PS  Z12, Z26, Z27
-	VFMADD213PS  Z11, Z26, Z27
-	VFMADD213PS  Z10, Z26, Z27
-	VFMADD213PS  Z9, Z26, Z27
-	VMULPS       Z26, Z26, Z28
-	VFMADD213PS  Z26, Z28, Z27
-	VPSLLD       $0x17, Z25, Z25
-	VMOVUPS      Z5, Z26
-	VFMADD231PS  Z6, Z25, Z26
-	VFMADD231PS  Z27, Z25, Z26
-	VADDPS       Z7, Z26, Z25
-	VRCP14PS     Z25, Z27
-	VMULPS       Z26, Z27, Z28
-	VFNMADD231PS Z25, Z28, Z26
-	VFMADD231PS  Z27, Z26, Z28
-	VPTERNLOGD   $0xd8, Z8, Z24, Z28
-	MOVQ         168(AX), BX
-	VMOVUPS      Z28, (BX)(DX*4)
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z14, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z18, Z25
-	VFMADD231PS  Z15, Z26, Z25
-	VSUBPS       Z18, Z25, Z25
-	VFNMADD231PS Z16, Z25, Z26
-	VFNMADD231PS Z17, Z25, Z26
-	VMOVUPS      Z23, Z27
-	VFMADD213PS  Z22, Z26, Z27
-	VFMADD213PS  Z21, Z26, Z27
-	VFMADD213PS  Z20, Z26, Z27
-	VFMADD213PS  Z19, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VFMADD213PS  Z7, Z26, Z27
-	VSCALEFPS    Z25, Z27, Z27
-	VADDPS       Z7, Z27, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z7, Z24
-	VMOVAPS      Z27, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z27
-	VFNMADD231PS Z25, Z27, Z24
-	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         192(AX), BX
-	VMOVUPS      Z27, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	VADDPS       Z25, Z24, Z24
-	VPORD        Z8, Z24, Z25
-	VMOVUPS      Z14, Z26
-	VMAXPS       Z25, Z26, Z26
-	VMOVUPS      Z18, Z25
-	VFMADD231PS  Z15, Z26, Z25
-	VSUBPS       Z18, Z25, Z25
-	VFNMADD231PS Z16, Z25, Z26
-	VFNMADD231PS Z17, Z25, Z26
-	VMOVUPS      Z23, Z29
-	VFMADD213PS  Z22, Z26, Z29
-	VFMADD213PS  Z21, Z26, Z29
-	VFMADD213PS  Z20, Z26, Z29
-	VFMADD213PS  Z19, Z26, Z29
-	VFMADD213PS  Z7, Z26, Z29
-	VFMADD213PS  Z7, Z26, Z29
-	VSCALEFPS    Z25, Z29, Z29
-	VADDPS       Z7, Z29, Z25
-	VPMOVD2M     Z24, K1
-	VMOVUPS      Z7, Z24
-	VMOVAPS      Z29, K1, Z24
-	VRCP14PS     Z25, Z26
-	VMULPS       Z24, Z26, Z29
-	VFNMADD231PS Z25, Z29, Z24
-	VFMADD231PS  Z26, Z24, Z29
-	MOVQ         216(AX), BX
-	VMOVUPS      Z29, (BX)(DX*4)
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	VMULPS       Z24, Z27, Z24
-	VMOVUPS      Z7, Z25
-	VSUBPS       Z27, Z25, Z25
-	VMULPS       Z28, Z25, Z25
-	VADDPS       Z25, Z24, Z24
-	MOVQ         240(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	VMULPS       Z24, Z29, Z24
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
 	MOVQ         264(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	VBROADCASTSS cc1a00000<>+0(SB), Z0
+	VBROADCASTSS c4b40007f<>+0(SB), Z1
+	VBROADCASTSS c4038aa3b<>+0(SB), Z2
+	VBROADCASTSS c3eb17218<>+0(SB), Z3
+	VBROADCASTSS cb082e308<>+0(SB), Z4
+	VBROADCASTSS cbf000000<>+0(SB), Z5
+	VBROADCASTSS c3f000000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+	VBROADCASTSS c80000000<>+0(SB), Z8
+	VBROADCASTSS c3f7fffff<>+0(SB), Z9
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z10
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z11
+	VBROADCASTSS c3e0913d8<>+0(SB), Z12
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z13
+	VBROADCASTSS cc2d20000<>+0(SB), Z14
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z15
+	VBROADCASTSS c3f317218<>+0(SB), Z16
+	VBROADCASTSS cb102e308<>+0(SB), Z17
+	VBROADCASTSS c4b400000<>+0(SB), Z18
+	VBROADCASTSS c3effffff<>+0(SB), Z19
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z21
+	VBROADCASTSS c3c0913d8<>+0(SB), Z22
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z23
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
+
+loop:
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z1, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z1, Z25, Z27
+	VFNMADD231PS Z3, Z27, Z26
+	VFNMADD231PS Z4, Z27, Z26
+	VMOVUPS      Z13, Z27
+	VFMADD213PS  Z12, Z26, Z27
+	VFMADD213PS  Z11, Z26, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z6, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z7, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z8, Z24, Z28
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z7, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z29
+	VFMADD213PS  Z22, Z26, Z29
+	VFMADD213PS  Z21, Z26, Z29
+	VFMADD213PS  Z20, Z26, Z29
+	VFMADD213PS  Z19, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z7, Z29, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z29, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z26, Z24, Z29
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	VMULPS       Z24, Z27, Z24
+	VMOVUPS      Z7, Z25
+	VSUBPS       Z27, Z25, Z25
+	VMULPS       Z28, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         56(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	VMULPS       Z24, Z29, Z24
+	MOVQ         64(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z8, Z24, Z25
-	VMAXPS       Z25, Z0, Z0
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
 	VMOVUPS      Z1, Z25
-	VFMADD231PS  Z2, Z0, Z25
-	VSUBPS       Z1, Z25, Z1
-	VFNMADD231PS Z3, Z1, Z0
-	VFNMADD231PS Z4, Z1, Z0
-	VMOVUPS      Z13, Z1
-	VFMADD213PS  Z12, Z0, Z1
-	VFMADD213PS  Z11, Z0, Z1
-	VFMADD213PS  Z10, Z0, Z1
-	VFMADD213PS  Z9, Z0, Z1
-	VMULPS       Z0, Z0, Z2
-	VFMADD213PS  Z0, Z2, Z1
-	VPSLLD       $0x17, Z25, Z0
-	VMOVUPS      Z5, Z2
-	VFMADD231PS  Z6, Z0, Z2
-	VFMADD231PS  Z1, Z0, Z2
-	VADDPS       Z7, Z2, Z0
-	VRCP14PS     Z0, Z1
-	VMULPS       Z2, Z1, Z3
-	VFNMADD231PS Z0, Z3, Z2
-	VFMADD231PS  Z1, Z2, Z3
-	VPTERNLOGD   $0xd8, Z8, Z24, Z3
-	MOVQ         168(AX), CX
-	VMOVUPS      Z3, K1, (CX)(DX*4)
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VADDPS       Z1, Z0, Z0
-	VPORD        Z8, Z0, Z1
-	VMOVUPS      Z14, Z2
-	VMAXPS       Z1, Z2, Z2
-	VMOVUPS      Z18, Z1
-	VFMADD231PS  Z15, Z2, Z1
-	VSUBPS       Z18, Z1, Z1
-	VFNMADD231PS Z16, Z1, Z2
-	VFNMADD231PS Z17, Z1, Z2
-	VMOVUPS      Z23, Z4
-	VFMADD213PS  Z22, Z2, Z4
-	VFMADD213PS  Z21, Z2, Z4
-	VFMADD213PS  Z20, Z2, Z4
-	VFMADD213PS  Z19, Z2, Z4
-	VFMADD213PS  Z7, Z2, Z4
-	VFMADD213PS  Z7, Z2, Z4
-	VSCALEFPS    Z1, Z4, Z4
-	VADDPS       Z7, Z4, Z1
-	VPMOVD2M     Z0, K2
-	VMOVUPS      Z7, Z0
-	VMOVAPS      Z4, K2, Z0
-	VRCP14PS     Z1, Z2
-	VMULPS       Z0, Z2, Z4
-	VFNMADD231PS Z1, Z4, Z0
-	VFMADD231PS  Z2, Z0, Z4
-	MOVQ         192(AX), CX
-	VMOVUPS      Z4, K1, (CX)(DX*4)
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VADDPS       Z1, Z0, Z0
-	VPORD        Z8, Z0, Z1
-	VMOVUPS      Z14, Z2
-	VMAXPS       Z1, Z2, Z2
-	VMOVUPS      Z18, Z1
-	VFMADD231PS  Z15, Z2, Z1
-	VSUBPS       Z18, Z1, Z1
-	VFNMADD231PS Z16, Z1, Z2
-	VFNMADD231PS Z17, Z1, Z2
-	VMOVUPS      Z23, Z5
-	VFMADD213PS  Z22, Z2, Z5
-	VFMADD213PS  Z21, Z2, Z5
-	VFMADD213PS  Z20, Z2, Z5
-	VFMADD213PS  Z19, Z2, Z5
-	VFMADD213PS  Z7, Z2, Z5
-	VFMADD213PS  Z7, Z2, Z5
-	VSCALEFPS    Z1, Z5, Z5
-	VADDPS       Z7, Z5, Z1
-	VPMOVD2M     Z0, K2
-	VMOVUPS      Z7, Z0
-	VMOVAPS      Z5, K2, Z0
-	VRCP14PS     Z1, Z2
-	VMULPS       Z0, Z2, Z5
-	VFNMADD231PS Z1, Z5, Z0
-	VFMADD231PS  Z2, Z0, Z5
-	MOVQ         216(AX), CX
-	VMOVUPS      Z5, K1, (CX)(DX*4)
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	VMULPS       Z0, Z4, Z0
-	VMOVUPS      Z7, Z1
-	VSUBPS       Z4, Z1, Z1
-	VMULPS       Z3, Z1, Z1
-	VADDPS       Z1, Z0, Z0
-	MOVQ         240(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	VMULPS       Z0, Z5, Z0
-	MOVQ         264(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z1, Z25, Z27
+	VFNMADD231PS Z3, Z27, Z26
+	VFNMADD231PS Z4, Z27, Z26
+	VMOVUPS      Z13, Z27
+	VFMADD213PS  Z12, Z26, Z27
+	VFMADD213PS  Z11, Z26, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z6, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z7, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z8, Z24, Z28
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z7, Z27, Z25
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z27, K2, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z29
+	VFMADD213PS  Z22, Z26, Z29
+	VFMADD213PS  Z21, Z26, Z29
+	VFMADD213PS  Z20, Z26, Z29
+	VFMADD213PS  Z19, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z7, Z29, Z25
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z29, K2, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z26, Z24, Z29
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	VMULPS       Z24, Z27, Z24
+	VMOVUPS      Z7, Z25
+	VSUBPS       Z27, Z25, Z25
+	VMULPS       Z28, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         56(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	VMULPS       Z24, Z29, Z24
+	MOVQ         64(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func qrnnBackwardAVX512(v [][]float32, n int)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·qrnnBackwardAVX512(SB), NOSPLIT, $0-32
+// func qrnnForwardAVX512(v []Vector, at []uintptr, n int, rows int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·qrnnForwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	VBROADCASTSS cc1a00000<>+0(SB), Z0
+	VBROADCASTSS c4b40007f<>+0(SB), Z1
+	VBROADCASTSS c4038aa3b<>+0(SB), Z2
+	VBROADCASTSS c3eb17218<>+0(SB), Z3
+	VBROADCASTSS cb082e308<>+0(SB), Z4
+	VBROADCASTSS cbf000000<>+0(SB), Z5
+	VBROADCASTSS c3f000000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+	VBROADCASTSS c80000000<>+0(SB), Z8
+	VBROADCASTSS c3f7fffff<>+0(SB), Z9
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z10
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z11
+	VBROADCASTSS c3e0913d8<>+0(SB), Z12
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z13
+	VBROADCASTSS cc2d20000<>+0(SB), Z14
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z15
+	VBROADCASTSS c3f317218<>+0(SB), Z16
+	VBROADCASTSS cb102e308<>+0(SB), Z17
+	VBROADCASTSS c4b400000<>+0(SB), Z18
+	VBROADCASTSS c3effffff<>+0(SB), Z19
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z21
+	VBROADCASTSS c3c0913d8<>+0(SB), Z22
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z23
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
+
+loop:
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z1, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z1, Z25, Z27
+	VFNMADD231PS Z3, Z27, Z26
+	VFNMADD231PS Z4, Z27, Z26
+	VMOVUPS      Z13, Z27
+	VFMADD213PS  Z12, Z26, Z27
+	VFMADD213PS  Z11, Z26, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z6, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z7, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z8, Z24, Z28
+	MOVQ         56(CX), DI
+	VMOVUPS      Z28, (DI)(DX*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z7, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         64(CX), DI
+	VMOVUPS      Z27, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z29
+	VFMADD213PS  Z22, Z26, Z29
+	VFMADD213PS  Z21, Z26, Z29
+	VFMADD213PS  Z20, Z26, Z29
+	VFMADD213PS  Z19, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z7, Z29, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z29, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z26, Z24, Z29
+	MOVQ         72(CX), DI
+	VMOVUPS      Z29, (DI)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	VMULPS       Z24, Z27, Z24
+	VMOVUPS      Z7, Z25
+	VSUBPS       Z27, Z25, Z25
+	VMULPS       Z28, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         80(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	VMULPS       Z24, Z29, Z24
+	MOVQ         88(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z1, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z1, Z25, Z27
+	VFNMADD231PS Z3, Z27, Z26
+	VFNMADD231PS Z4, Z27, Z26
+	VMOVUPS      Z13, Z27
+	VFMADD213PS  Z12, Z26, Z27
+	VFMADD213PS  Z11, Z26, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z6, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z7, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z8, Z24, Z28
+	MOVQ         56(CX), BX
+	VMOVUPS      Z28, K1, (BX)(DX*4)
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z7, Z27, Z25
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z27, K2, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         64(CX), BX
+	VMOVUPS      Z27, K1, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z29
+	VFMADD213PS  Z22, Z26, Z29
+	VFMADD213PS  Z21, Z26, Z29
+	VFMADD213PS  Z20, Z26, Z29
+	VFMADD213PS  Z19, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z7, Z29, Z25
+	VPMOVD2M     Z24, K2
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z29, K2, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z26, Z24, Z29
+	MOVQ         72(CX), BX
+	VMOVUPS      Z29, K1, (BX)(DX*4)
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	VMULPS       Z24, Z27, Z24
+	VMOVUPS      Z7, Z25
+	VSUBPS       Z27, Z25, Z25
+	VMULPS       Z28, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         80(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	VMULPS       Z24, Z29, Z24
+	MOVQ         88(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func qrnnBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·qrnnBackwardAVX512(SB), NOSPLIT, $0-64
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z2
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z3
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z2
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z3
 	VADDPS       Z3, Z2, Z2
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z3
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z3
 	VMULPS       Z3, Z2, Z3
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z4
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z4
 	VMULPS       Z4, Z2, Z2
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z5
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z5
 	VADDPS       Z2, Z5, Z2
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z5
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z5
 	VMULPS       Z5, Z2, Z6
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z7
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z7
 	VMOVUPS      Z0, Z8
 	VSUBPS       Z7, Z8, Z8
 	VMULPS       Z8, Z2, Z8
 	VPXORD       Z1, Z6, Z6
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z9
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z9
 	VMULPS       Z9, Z2, Z9
 	VADDPS       Z9, Z6, Z6
 	VMULPS       Z7, Z2, Z2
-	MOVQ         192(AX), BX
-	VMOVUPS      Z2, (BX)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      Z2, (DI)(DX*4)
 	VMOVUPS      Z0, Z2
 	VSUBPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 	VMULPS       Z3, Z2, Z2
-	MOVQ         216(AX), BX
-	VMOVUPS      Z2, (BX)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      Z2, (DI)(DX*4)
 	VMOVUPS      Z0, Z2
 	VSUBPS       Z7, Z2, Z2
 	VMULPS       Z7, Z6, Z3
 	VMULPS       Z3, Z2, Z2
-	MOVQ         240(AX), BX
-	VMOVUPS      Z2, (BX)(DX*4)
+	MOVQ         80(CX), DI
+	VMOVUPS      Z2, (DI)(DX*4)
 	VMOVUPS      Z0, Z2
 	VFNMADD231PS Z5, Z5, Z2
 	VMULPS       Z8, Z2, Z2
-	MOVQ         264(AX), BX
-	VMOVUPS      Z2, (BX)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      Z2, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
 	VADDPS       Z3, Z2, Z2
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
 	VMULPS       Z3, Z2, Z3
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z4
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z4
 	VMULPS       Z4, Z2, Z2
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z5
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z5
 	VADDPS       Z2, Z5, Z2
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z5
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z5
 	VMULPS       Z5, Z2, Z6
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z7
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z7
 	VMOVUPS      Z0, Z8
 	VSUBPS       Z7, Z8, Z8
 	VMULPS       Z8, Z2, Z8
-	VPXORD       Z1, Z6, Z1
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z6
-	VMULPS       Z6, Z2, Z6
-	VADDPS       Z6, Z1, Z1
+	VPXORD       Z1, Z6, Z6
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z9
+	VMULPS       Z9, Z2, Z9
+	VADDPS       Z9, Z6, Z6
 	VMULPS       Z7, Z2, Z2
-	MOVQ         192(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
+	MOVQ         64(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
 	VMOVUPS      Z0, Z2
 	VSUBPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 	VMULPS       Z3, Z2, Z2
-	MOVQ         216(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
+	MOVQ         72(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
 	VMOVUPS      Z0, Z2
 	VSUBPS       Z7, Z2, Z2
-	VMULPS       Z7, Z1, Z1
-	VMULPS       Z1, Z2, Z2
-	MOVQ         240(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VFNMADD231PS Z5, Z5, Z0
-	VMULPS       Z8, Z0, Z0
-	MOVQ         264(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VMULPS       Z7, Z6, Z3
+	VMULPS       Z3, Z2, Z2
+	MOVQ         80(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z2
+	VFNMADD231PS Z5, Z5, Z2
+	VMULPS       Z8, Z2, Z2
+	MOVQ         88(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lsLstmInferenceAVX512(v [][]float32, n int)
+// func lsLstmInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·lsLstmInferenceAVX512(SB), NOSPLIT, $0-32
+TEXT ·lsLstmInferenceAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	MOVQ         1440(AX), DX
+	MOVQ         1464(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 144(CX)
+	MOVQ         1520(AX), DX
+	MOVQ         1544(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 152(CX)
+	MOVQ         1600(AX), DX
+	MOVQ         1624(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 160(CX)
+	MOVQ         1680(AX), DX
+	MOVQ         1704(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 168(CX)
+	MOVQ         1760(AX), DX
+	MOVQ         1784(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 176(CX)
+	MOVQ         1840(AX), DX
+	MOVQ         1864(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 184(CX)
+	MOVQ         1920(AX), DX
+	MOVQ         1944(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 192(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -5816,15 +8676,19 @@ TEXT ·lsLstmInferenceAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
 	VBROADCASTSS c3e0913d8<>+0(SB), Z22
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -5850,10 +8714,10 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -5880,24 +8744,24 @@ loop:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z6, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z29, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         528(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         176(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -5924,15 +8788,15 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -5961,15 +8825,15 @@ loop:
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z27, Z24
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Z27
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -5996,21 +8860,21 @@ loop:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         408(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         136(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VMULPS       Z25, Z28, Z25
 	VADDPS       Z24, Z25, Z24
-	MOVQ         552(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	MOVQ         432(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         456(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         184(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	MOVQ         144(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         152(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         480(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	MOVQ         504(AX), BX
-	VMOVUPS      (BX)(DX*4), Z27
+	MOVQ         160(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	MOVQ         168(CX), DI
+	VMOVUPS      (DI)(DX*4), Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -6038,22 +8902,22 @@ loop:
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
 	VMULPS       Z24, Z28, Z24
-	MOVQ         576(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
+	MOVQ         192(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -6079,10 +8943,10 @@ tail:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -6109,24 +8973,24 @@ tail:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z6, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z29, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         528(AX), CX
-	VMOVUPS      Z24, K1, (CX)(DX*4)
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         176(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -6153,130 +9017,361 @@ tail:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         288(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
-	VMAXPS       Z25, Z12, Z12
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
 	VMOVUPS      Z13, Z25
-	VFMADD231PS  Z14, Z12, Z25
-	VSUBPS       Z13, Z25, Z13
-	VFNMADD231PS Z15, Z13, Z12
-	VFNMADD231PS Z16, Z13, Z12
-	VMOVUPS      Z23, Z13
-	VFMADD213PS  Z22, Z12, Z13
-	VFMADD213PS  Z21, Z12, Z13
-	VFMADD213PS  Z20, Z12, Z13
-	VFMADD213PS  Z19, Z12, Z13
-	VMULPS       Z12, Z12, Z14
-	VFMADD213PS  Z12, Z14, Z13
-	VPSLLD       $0x17, Z25, Z12
-	VMOVUPS      Z17, Z14
-	VFMADD231PS  Z18, Z12, Z14
-	VFMADD231PS  Z13, Z12, Z14
-	VADDPS       Z6, Z14, Z12
-	VRCP14PS     Z12, Z13
-	VMULPS       Z14, Z13, Z15
-	VFNMADD231PS Z12, Z15, Z14
-	VFMADD231PS  Z13, Z14, Z15
-	VPTERNLOGD   $0xd8, Z1, Z24, Z15
-	VMULPS       Z15, Z27, Z12
-	MOVQ         312(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z13
-	MOVQ         336(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	VADDPS       Z14, Z13, Z13
-	MOVQ         360(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         384(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
-	VADDPS       Z15, Z14, Z14
-	VADDPS       Z14, Z13, Z13
-	VPORD        Z1, Z13, Z14
-	VMOVUPS      Z0, Z15
-	VMAXPS       Z14, Z15, Z15
-	VMOVUPS      Z5, Z14
-	VFMADD231PS  Z2, Z15, Z14
-	VSUBPS       Z5, Z14, Z14
-	VFNMADD231PS Z3, Z14, Z15
-	VFNMADD231PS Z4, Z14, Z15
-	VMOVUPS      Z11, Z16
-	VFMADD213PS  Z10, Z15, Z16
-	VFMADD213PS  Z9, Z15, Z16
-	VFMADD213PS  Z8, Z15, Z16
-	VFMADD213PS  Z7, Z15, Z16
-	VFMADD213PS  Z6, Z15, Z16
-	VFMADD213PS  Z6, Z15, Z16
-	VSCALEFPS    Z14, Z16, Z16
-	VADDPS       Z6, Z16, Z14
-	VPMOVD2M     Z13, K2
-	VMOVUPS      Z6, Z13
-	VMOVAPS      Z16, K2, Z13
-	VRCP14PS     Z14, Z15
-	VMULPS       Z13, Z15, Z16
-	VFNMADD231PS Z14, Z16, Z13
-	VFMADD231PS  Z15, Z13, Z16
-	MOVQ         408(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z13
-	VMULPS       Z13, Z16, Z13
-	VADDPS       Z12, Z13, Z12
-	MOVQ         552(AX), CX
-	VMOVUPS      Z12, K1, (CX)(DX*4)
-	MOVQ         432(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z13
-	MOVQ         456(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	VADDPS       Z14, Z13, Z13
-	MOVQ         480(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         504(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
-	VADDPS       Z15, Z14, Z14
-	VADDPS       Z14, Z13, Z13
-	VPORD        Z1, Z13, Z1
-	VMAXPS       Z1, Z0, Z0
-	VMOVUPS      Z5, Z1
-	VFMADD231PS  Z2, Z0, Z1
-	VSUBPS       Z5, Z1, Z1
-	VFNMADD231PS Z3, Z1, Z0
-	VFNMADD231PS Z4, Z1, Z0
-	VMOVUPS      Z11, Z2
-	VFMADD213PS  Z10, Z0, Z2
-	VFMADD213PS  Z9, Z0, Z2
-	VFMADD213PS  Z8, Z0, Z2
-	VFMADD213PS  Z7, Z0, Z2
-	VFMADD213PS  Z6, Z0, Z2
-	VFMADD213PS  Z6, Z0, Z2
-	VSCALEFPS    Z1, Z2, Z2
-	VADDPS       Z6, Z2, Z0
-	VPMOVD2M     Z13, K2
-	VMOVUPS      Z6, Z1
-	VMOVAPS      Z2, K2, Z1
-	VRCP14PS     Z0, Z2
-	VMULPS       Z1, Z2, Z3
-	VFNMADD231PS Z0, Z3, Z1
-	VFMADD231PS  Z2, Z1, Z3
-	VMULPS       Z12, Z3, Z0
-	MOVQ         576(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	VMULPS       Z29, Z27, Z24
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         112(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         120(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	MOVQ         128(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K2
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K2, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         136(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VMULPS       Z25, Z28, Z25
+	VADDPS       Z24, Z25, Z24
+	MOVQ         184(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	MOVQ         144(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         152(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         160(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	MOVQ         168(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K2
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K2, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	VMULPS       Z24, Z28, Z24
+	MOVQ         192(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1792(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	MOVQ 184(CX), DX
+	MOVQ 1872(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 184(CX)
+	MOVQ 192(CX), DX
+	MOVQ 1952(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 192(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lsLstmForwardAVX512(v [][]float32, n int)
+// func lsLstmForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·lsLstmForwardAVX512(SB), NOSPLIT, $0-32
+TEXT ·lsLstmForwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	MOVQ         1440(AX), DX
+	MOVQ         1464(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 144(CX)
+	MOVQ         1520(AX), DX
+	MOVQ         1544(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 152(CX)
+	MOVQ         1600(AX), DX
+	MOVQ         1624(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 160(CX)
+	MOVQ         1680(AX), DX
+	MOVQ         1704(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 168(CX)
+	MOVQ         1760(AX), DX
+	MOVQ         1784(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 176(CX)
+	MOVQ         1840(AX), DX
+	MOVQ         1864(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 184(CX)
+	MOVQ         1920(AX), DX
+	MOVQ         1944(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 192(CX)
+	MOVQ         2000(AX), DX
+	MOVQ         2024(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 200(CX)
+	MOVQ         2080(AX), DX
+	MOVQ         2104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 208(CX)
+	MOVQ         2160(AX), DX
+	MOVQ         2184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 216(CX)
+	MOVQ         2240(AX), DX
+	MOVQ         2264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 224(CX)
+	MOVQ         2320(AX), DX
+	MOVQ         2344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 232(CX)
+	MOVQ         2400(AX), DX
+	MOVQ         2424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 240(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -6301,15 +9396,19 @@ TEXT ·lsLstmForwardAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
 	VBROADCASTSS c3e0913d8<>+0(SB), Z22
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -6335,12 +9434,12 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         528(AX), BX
-	VMOVUPS      Z27, (BX)(DX*4)
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         176(CX), DI
+	VMOVUPS      Z27, (DI)(DX*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -6367,26 +9466,26 @@ loop:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         552(AX), BX
-	VMOVUPS      Z29, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
+	MOVQ         184(CX), DI
+	VMOVUPS      Z29, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z6, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z29, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         576(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         192(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -6413,17 +9512,17 @@ loop:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         600(AX), BX
-	VMOVUPS      Z27, (BX)(DX*4)
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z24
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         200(CX), DI
+	VMOVUPS      Z27, (DI)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z24
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -6451,18 +9550,18 @@ loop:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         624(AX), BX
-	VMOVUPS      Z29, (BX)(DX*4)
+	MOVQ         208(CX), DI
+	VMOVUPS      Z29, (DI)(DX*4)
 	VMULPS       Z29, Z27, Z24
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Z27
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -6489,23 +9588,23 @@ loop:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         648(AX), BX
-	VMOVUPS      Z28, (BX)(DX*4)
-	MOVQ         408(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
+	MOVQ         216(CX), DI
+	VMOVUPS      Z28, (DI)(DX*4)
+	MOVQ         136(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
 	VMULPS       Z25, Z28, Z25
 	VADDPS       Z24, Z25, Z24
-	MOVQ         672(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
-	MOVQ         432(AX), BX
-	VMOVUPS      (BX)(DX*4), Z25
-	MOVQ         456(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
+	MOVQ         224(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
+	MOVQ         144(CX), DI
+	VMOVUPS      (DI)(DX*4), Z25
+	MOVQ         152(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         480(AX), BX
-	VMOVUPS      (BX)(DX*4), Z26
-	MOVQ         504(AX), BX
-	VMOVUPS      (BX)(DX*4), Z27
+	MOVQ         160(CX), DI
+	VMOVUPS      (DI)(DX*4), Z26
+	MOVQ         168(CX), DI
+	VMOVUPS      (DI)(DX*4), Z27
 	VADDPS       Z27, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -6532,25 +9631,25 @@ loop:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         696(AX), BX
-	VMOVUPS      Z28, (BX)(DX*4)
+	MOVQ         232(CX), DI
+	VMOVUPS      Z28, (DI)(DX*4)
 	VMULPS       Z24, Z28, Z24
-	MOVQ         720(AX), BX
-	VMOVUPS      Z24, (BX)(DX*4)
+	MOVQ         240(CX), DI
+	VMOVUPS      Z24, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z0, Z26
@@ -6576,12 +9675,12 @@ tail:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         528(AX), CX
-	VMOVUPS      Z27, K1, (CX)(DX*4)
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         176(CX), BX
+	VMOVUPS      Z27, K1, (BX)(DX*4)
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
@@ -6608,26 +9707,26 @@ tail:
 	VFNMADD231PS Z25, Z29, Z26
 	VFMADD231PS  Z28, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
-	MOVQ         552(AX), CX
-	VMOVUPS      Z29, K1, (CX)(DX*4)
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
+	MOVQ         184(CX), BX
+	VMOVUPS      Z29, K1, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
 	VMULPS       Z24, Z27, Z24
 	VMOVUPS      Z6, Z25
 	VSUBPS       Z27, Z25, Z25
 	VMULPS       Z29, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         576(AX), CX
-	VMOVUPS      Z24, K1, (CX)(DX*4)
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         192(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -6654,324 +9753,657 @@ tail:
 	VMULPS       Z24, Z26, Z27
 	VFNMADD231PS Z25, Z27, Z24
 	VFMADD231PS  Z26, Z24, Z27
-	MOVQ         600(AX), CX
-	VMOVUPS      Z27, K1, (CX)(DX*4)
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z24
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
+	MOVQ         200(CX), BX
+	VMOVUPS      Z27, K1, (BX)(DX*4)
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z24
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z25
-	MOVQ         288(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z26
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
 	VADDPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
-	VMAXPS       Z25, Z12, Z12
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
 	VMOVUPS      Z13, Z25
-	VFMADD231PS  Z14, Z12, Z25
-	VSUBPS       Z13, Z25, Z13
-	VFNMADD231PS Z15, Z13, Z12
-	VFNMADD231PS Z16, Z13, Z12
-	VMOVUPS      Z23, Z13
-	VFMADD213PS  Z22, Z12, Z13
-	VFMADD213PS  Z21, Z12, Z13
-	VFMADD213PS  Z20, Z12, Z13
-	VFMADD213PS  Z19, Z12, Z13
-	VMULPS       Z12, Z12, Z14
-	VFMADD213PS  Z12, Z14, Z13
-	VPSLLD       $0x17, Z25, Z12
-	VMOVUPS      Z17, Z14
-	VFMADD231PS  Z18, Z12, Z14
-	VFMADD231PS  Z13, Z12, Z14
-	VADDPS       Z6, Z14, Z12
-	VRCP14PS     Z12, Z13
-	VMULPS       Z14, Z13, Z15
-	VFNMADD231PS Z12, Z15, Z14
-	VFMADD231PS  Z13, Z14, Z15
-	VPTERNLOGD   $0xd8, Z1, Z24, Z15
-	MOVQ         624(AX), CX
-	VMOVUPS      Z15, K1, (CX)(DX*4)
-	VMULPS       Z15, Z27, Z12
-	MOVQ         312(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z13
-	MOVQ         336(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	VADDPS       Z14, Z13, Z13
-	MOVQ         360(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         384(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
-	VADDPS       Z15, Z14, Z14
-	VADDPS       Z14, Z13, Z13
-	VPORD        Z1, Z13, Z14
-	VMOVUPS      Z0, Z15
-	VMAXPS       Z14, Z15, Z15
-	VMOVUPS      Z5, Z14
-	VFMADD231PS  Z2, Z15, Z14
-	VSUBPS       Z5, Z14, Z14
-	VFNMADD231PS Z3, Z14, Z15
-	VFNMADD231PS Z4, Z14, Z15
-	VMOVUPS      Z11, Z16
-	VFMADD213PS  Z10, Z15, Z16
-	VFMADD213PS  Z9, Z15, Z16
-	VFMADD213PS  Z8, Z15, Z16
-	VFMADD213PS  Z7, Z15, Z16
-	VFMADD213PS  Z6, Z15, Z16
-	VFMADD213PS  Z6, Z15, Z16
-	VSCALEFPS    Z14, Z16, Z16
-	VADDPS       Z6, Z16, Z14
-	VPMOVD2M     Z13, K2
-	VMOVUPS      Z6, Z13
-	VMOVAPS      Z16, K2, Z13
-	VRCP14PS     Z14, Z15
-	VMULPS       Z13, Z15, Z16
-	VFNMADD231PS Z14, Z16, Z13
-	VFMADD231PS  Z15, Z13, Z16
-	MOVQ         648(AX), CX
-	VMOVUPS      Z16, K1, (CX)(DX*4)
-	MOVQ         408(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z13
-	VMULPS       Z13, Z16, Z13
-	VADDPS       Z12, Z13, Z12
-	MOVQ         672(AX), CX
-	VMOVUPS      Z12, K1, (CX)(DX*4)
-	MOVQ         432(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z13
-	MOVQ         456(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	VADDPS       Z14, Z13, Z13
-	MOVQ         480(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         504(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
-	VADDPS       Z15, Z14, Z14
-	VADDPS       Z14, Z13, Z13
-	VPORD        Z1, Z13, Z1
-	VMAXPS       Z1, Z0, Z0
-	VMOVUPS      Z5, Z1
-	VFMADD231PS  Z2, Z0, Z1
-	VSUBPS       Z5, Z1, Z1
-	VFNMADD231PS Z3, Z1, Z0
-	VFNMADD231PS Z4, Z1, Z0
-	VMOVUPS      Z11, Z2
-	VFMADD213PS  Z10, Z0, Z2
-	VFMADD213PS  Z9, Z0, Z2
-	VFMADD213PS  Z8, Z0, Z2
-	VFMADD213PS  Z7, Z0, Z2
-	VFMADD213PS  Z6, Z0, Z2
-	VFMADD213PS  Z6, Z0, Z2
-	VSCALEFPS    Z1, Z2, Z2
-	VADDPS       Z6, Z2, Z0
-	VPMOVD2M     Z13, K2
-	VMOVUPS      Z6, Z1
-	VMOVAPS      Z2, K2, Z1
-	VRCP14PS     Z0, Z2
-	VMULPS       Z1, Z2, Z3
-	VFNMADD231PS Z0, Z3, Z1
-	VFMADD231PS  Z2, Z1, Z3
-	MOVQ         696(AX), CX
-	VMOVUPS      Z3, K1, (CX)(DX*4)
-	VMULPS       Z12, Z3, Z0
-	MOVQ         720(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	MOVQ         208(CX), BX
+	VMOVUPS      Z29, K1, (BX)(DX*4)
+	VMULPS       Z29, Z27, Z24
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         112(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         120(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	MOVQ         128(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K2
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K2, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         216(CX), BX
+	VMOVUPS      Z28, K1, (BX)(DX*4)
+	MOVQ         136(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	VMULPS       Z25, Z28, Z25
+	VADDPS       Z24, Z25, Z24
+	MOVQ         224(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+	MOVQ         144(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z25
+	MOVQ         152(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         160(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z26
+	MOVQ         168(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K2
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K2, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         232(CX), BX
+	VMOVUPS      Z28, K1, (BX)(DX*4)
+	VMULPS       Z24, Z28, Z24
+	MOVQ         240(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1792(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	MOVQ 184(CX), DX
+	MOVQ 1872(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 184(CX)
+	MOVQ 192(CX), DX
+	MOVQ 1952(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 192(CX)
+	MOVQ 200(CX), DX
+	MOVQ 2032(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 200(CX)
+	MOVQ 208(CX), DX
+	MOVQ 2112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 208(CX)
+	MOVQ 216(CX), DX
+	MOVQ 2192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 216(CX)
+	MOVQ 224(CX), DX
+	MOVQ 2272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 224(CX)
+	MOVQ 232(CX), DX
+	MOVQ 2352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 232(CX)
+	MOVQ 240(CX), DX
+	MOVQ 2432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 240(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func lsLstmBackwardAVX512(v [][]float32, n int)
+// func lsLstmBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·lsLstmBackwardAVX512(SB), NOSPLIT, $0-32
+TEXT ·lsLstmBackwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	MOVQ         1440(AX), DX
+	MOVQ         1464(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 144(CX)
+	MOVQ         1520(AX), DX
+	MOVQ         1544(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 152(CX)
+	MOVQ         1600(AX), DX
+	MOVQ         1624(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 160(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z2
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z3
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z2
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z3
 	VADDPS       Z3, Z2, Z2
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z3
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z3
 	VMULPS       Z3, Z2, Z3
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z4
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z4
 	VMULPS       Z4, Z2, Z2
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z5
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z5
 	VADDPS       Z2, Z5, Z2
 	VMOVUPS      Z0, Z5
 	VSUBPS       Z4, Z5, Z5
 	VMULPS       Z4, Z3, Z3
 	VMULPS       Z3, Z5, Z5
-	MOVQ         312(AX), BX
-	VMOVUPS      Z5, (BX)(DX*4)
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z3
+	MOVQ         104(CX), DI
+	VMOVUPS      Z5, (DI)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z3
 	VMULPS       Z3, Z2, Z3
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z4
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z4
 	VMULPS       Z4, Z2, Z5
-	MOVQ         336(AX), BX
-	VMOVUPS      Z5, (BX)(DX*4)
+	MOVQ         112(CX), DI
+	VMOVUPS      Z5, (DI)(DX*4)
 	VMOVUPS      Z0, Z5
 	VSUBPS       Z4, Z5, Z5
 	VMULPS       Z4, Z3, Z3
 	VMULPS       Z3, Z5, Z5
-	MOVQ         360(AX), BX
-	VMOVUPS      Z5, (BX)(DX*4)
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z3
+	MOVQ         120(CX), DI
+	VMOVUPS      Z5, (DI)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z3
 	VMULPS       Z3, Z2, Z4
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z5
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z5
 	VMULPS       Z5, Z2, Z2
 	VMOVUPS      Z0, Z6
 	VFNMADD231PS Z3, Z3, Z6
 	VMULPS       Z2, Z6, Z6
-	MOVQ         384(AX), BX
-	VMOVUPS      Z6, (BX)(DX*4)
+	MOVQ         128(CX), DI
+	VMOVUPS      Z6, (DI)(DX*4)
 	VMOVUPS      Z0, Z2
 	VSUBPS       Z5, Z2, Z2
 	VMULPS       Z5, Z4, Z3
 	VMULPS       Z3, Z2, Z2
-	MOVQ         408(AX), BX
-	VMOVUPS      Z2, (BX)(DX*4)
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z2
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z3
+	MOVQ         136(CX), DI
+	VMOVUPS      Z2, (DI)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z2
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z3
 	VMULPS       Z3, Z2, Z4
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z5
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z5
 	VMOVUPS      Z0, Z6
 	VSUBPS       Z5, Z6, Z6
 	VMULPS       Z6, Z2, Z6
 	VPXORD       Z1, Z4, Z4
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Z7
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Z7
 	VMULPS       Z7, Z2, Z7
 	VADDPS       Z7, Z4, Z4
 	VMULPS       Z5, Z2, Z2
-	MOVQ         432(AX), BX
-	VMOVUPS      Z2, (BX)(DX*4)
+	MOVQ         144(CX), DI
+	VMOVUPS      Z2, (DI)(DX*4)
 	VMOVUPS      Z0, Z2
 	VFNMADD231PS Z3, Z3, Z2
 	VMULPS       Z6, Z2, Z2
-	MOVQ         456(AX), BX
-	VMOVUPS      Z2, (BX)(DX*4)
+	MOVQ         152(CX), DI
+	VMOVUPS      Z2, (DI)(DX*4)
 	VMOVUPS      Z0, Z2
 	VSUBPS       Z5, Z2, Z2
 	VMULPS       Z5, Z4, Z3
 	VMULPS       Z3, Z2, Z2
-	MOVQ         480(AX), BX
-	VMOVUPS      Z2, (BX)(DX*4)
+	MOVQ         160(CX), DI
+	VMOVUPS      Z2, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
 	VADDPS       Z3, Z2, Z2
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
 	VMULPS       Z3, Z2, Z3
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z4
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z4
 	VMULPS       Z4, Z2, Z2
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z5
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z5
 	VADDPS       Z2, Z5, Z2
 	VMOVUPS      Z0, Z5
 	VSUBPS       Z4, Z5, Z5
 	VMULPS       Z4, Z3, Z3
 	VMULPS       Z3, Z5, Z5
-	MOVQ         312(AX), CX
-	VMOVUPS      Z5, K1, (CX)(DX*4)
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
+	MOVQ         104(CX), BX
+	VMOVUPS      Z5, K1, (BX)(DX*4)
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
 	VMULPS       Z3, Z2, Z3
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z4
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z4
 	VMULPS       Z4, Z2, Z5
-	MOVQ         336(AX), CX
-	VMOVUPS      Z5, K1, (CX)(DX*4)
+	MOVQ         112(CX), BX
+	VMOVUPS      Z5, K1, (BX)(DX*4)
 	VMOVUPS      Z0, Z5
 	VSUBPS       Z4, Z5, Z5
 	VMULPS       Z4, Z3, Z3
 	VMULPS       Z3, Z5, Z5
-	MOVQ         360(AX), CX
-	VMOVUPS      Z5, K1, (CX)(DX*4)
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
+	MOVQ         120(CX), BX
+	VMOVUPS      Z5, K1, (BX)(DX*4)
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
 	VMULPS       Z3, Z2, Z4
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z5
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z5
 	VMULPS       Z5, Z2, Z2
 	VMOVUPS      Z0, Z6
 	VFNMADD231PS Z3, Z3, Z6
 	VMULPS       Z2, Z6, Z6
-	MOVQ         384(AX), CX
-	VMOVUPS      Z6, K1, (CX)(DX*4)
+	MOVQ         128(CX), BX
+	VMOVUPS      Z6, K1, (BX)(DX*4)
 	VMOVUPS      Z0, Z2
 	VSUBPS       Z5, Z2, Z2
 	VMULPS       Z5, Z4, Z3
 	VMULPS       Z3, Z2, Z2
-	MOVQ         408(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
+	MOVQ         136(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
 	VMULPS       Z3, Z2, Z4
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z5
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z5
 	VMOVUPS      Z0, Z6
 	VSUBPS       Z5, Z6, Z6
 	VMULPS       Z6, Z2, Z6
-	VPXORD       Z1, Z4, Z1
-	MOVQ         288(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z4
-	VMULPS       Z4, Z2, Z4
-	VADDPS       Z4, Z1, Z1
+	VPXORD       Z1, Z4, Z4
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z7
+	VMULPS       Z7, Z2, Z7
+	VADDPS       Z7, Z4, Z4
 	VMULPS       Z5, Z2, Z2
-	MOVQ         432(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
+	MOVQ         144(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
 	VMOVUPS      Z0, Z2
 	VFNMADD231PS Z3, Z3, Z2
 	VMULPS       Z6, Z2, Z2
-	MOVQ         456(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VSUBPS       Z5, Z0, Z0
-	VMULPS       Z5, Z1, Z1
-	VMULPS       Z1, Z0, Z0
-	MOVQ         480(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	MOVQ         152(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z2
+	VSUBPS       Z5, Z2, Z2
+	VMULPS       Z5, Z4, Z3
+	VMULPS       Z3, Z2, Z2
+	MOVQ         160(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func mingruInferenceAVX512(v [][]float32, n int)
+// func mingruInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·mingruInferenceAVX512(SB), NOSPLIT, $0-32
+TEXT ·mingruInferenceAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -6985,15 +10417,19 @@ TEXT ·mingruInferenceAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3c0913d8<>+0(SB), Z10
 	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
 	VBROADCASTSS c00000000<>+0(SB), Z12
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z13
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z13
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -7019,10 +10455,10 @@ loop:
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z13
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z13
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VADDPS       Z14, Z13, Z13
 	VMOVUPS      Z12, Z14
 	VMAXPS       Z13, Z14, Z14
@@ -7055,27 +10491,27 @@ loop:
 	VADDPS       Z18, Z14, Z13
 	VMOVUPS      Z6, Z14
 	VSUBPS       Z16, Z14, Z14
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VMULPS       Z15, Z14, Z14
 	VMULPS       Z13, Z16, Z13
 	VADDPS       Z13, Z14, Z13
-	MOVQ         120(AX), BX
-	VMOVUPS      Z13, (BX)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      Z13, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z13
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z13
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -7101,57 +10537,120 @@ tail:
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z13
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z13
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
 	VADDPS       Z14, Z13, Z13
-	VMAXPS       Z13, Z12, Z12
-	VPXORD       Z1, Z12, Z14
-	VADDPS       Z14, Z13, Z13
-	VPORD        Z1, Z13, Z1
-	VMAXPS       Z1, Z0, Z0
-	VMOVUPS      Z5, Z1
-	VFMADD231PS  Z2, Z0, Z1
-	VSUBPS       Z5, Z1, Z1
-	VFNMADD231PS Z3, Z1, Z0
-	VFNMADD231PS Z4, Z1, Z0
-	VMOVUPS      Z11, Z2
-	VFMADD213PS  Z10, Z0, Z2
-	VFMADD213PS  Z9, Z0, Z2
-	VFMADD213PS  Z8, Z0, Z2
-	VFMADD213PS  Z7, Z0, Z2
-	VFMADD213PS  Z6, Z0, Z2
-	VFMADD213PS  Z6, Z0, Z2
-	VSCALEFPS    Z1, Z2, Z2
-	VADDPS       Z6, Z2, Z0
+	VMOVUPS      Z12, Z14
+	VMAXPS       Z13, Z14, Z14
+	VPXORD       Z1, Z14, Z15
+	VADDPS       Z15, Z13, Z13
+	VPORD        Z1, Z13, Z15
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z15, Z17, Z17
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z17, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z17
+	VFNMADD231PS Z4, Z15, Z17
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
 	VPMOVD2M     Z13, K2
-	VMOVUPS      Z6, Z1
-	VMOVAPS      Z2, K2, Z1
-	VRCP14PS     Z0, Z2
-	VMULPS       Z1, Z2, Z3
-	VFNMADD231PS Z0, Z3, Z1
-	VFMADD231PS  Z2, Z1, Z3
-	VADDPS       Z3, Z12, Z0
-	VMOVUPS      Z6, Z1
-	VSUBPS       Z16, Z1, Z1
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VMULPS       Z2, Z1, Z1
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z1, Z0
-	MOVQ         120(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z18, K2, Z13
+	VRCP14PS     Z15, Z17
+	VMULPS       Z13, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z13
+	VFMADD231PS  Z17, Z13, Z18
+	VADDPS       Z18, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z16, Z14, Z14
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	VMULPS       Z15, Z14, Z14
+	VMULPS       Z13, Z16, Z13
+	VADDPS       Z13, Z14, Z13
+	MOVQ         40(CX), BX
+	VMOVUPS      Z13, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func mingruForwardAVX512(v [][]float32, n int)
+// func mingruForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·mingruForwardAVX512(SB), NOSPLIT, $0-32
+TEXT ·mingruForwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -7165,15 +10664,19 @@ TEXT ·mingruForwardAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3c0913d8<>+0(SB), Z10
 	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
 	VBROADCASTSS c00000000<>+0(SB), Z12
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z13
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z13
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -7199,15 +10702,15 @@ loop:
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
-	MOVQ         120(AX), BX
-	VMOVUPS      Z16, (BX)(DX*4)
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z13
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         40(CX), DI
+	VMOVUPS      Z16, (DI)(DX*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z13
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VADDPS       Z14, Z13, Z13
-	MOVQ         144(AX), BX
-	VMOVUPS      Z13, (BX)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      Z13, (DI)(DX*4)
 	VMOVUPS      Z12, Z14
 	VMAXPS       Z13, Z14, Z14
 	VPXORD       Z1, Z14, Z15
@@ -7239,27 +10742,27 @@ loop:
 	VADDPS       Z18, Z14, Z13
 	VMOVUPS      Z6, Z14
 	VSUBPS       Z16, Z14, Z14
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VMULPS       Z15, Z14, Z14
 	VMULPS       Z13, Z16, Z13
 	VADDPS       Z13, Z14, Z13
-	MOVQ         168(AX), BX
-	VMOVUPS      Z13, (BX)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      Z13, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z13
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z13
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
 	VADDPS       Z14, Z13, Z13
 	VPORD        Z1, Z13, Z14
 	VMOVUPS      Z0, Z15
@@ -7285,61 +10788,132 @@ tail:
 	VMULPS       Z13, Z15, Z16
 	VFNMADD231PS Z14, Z16, Z13
 	VFMADD231PS  Z15, Z13, Z16
-	MOVQ         120(AX), CX
-	VMOVUPS      Z16, K1, (CX)(DX*4)
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z13
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
+	MOVQ         40(CX), BX
+	VMOVUPS      Z16, K1, (BX)(DX*4)
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z13
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
 	VADDPS       Z14, Z13, Z13
-	MOVQ         144(AX), CX
-	VMOVUPS      Z13, K1, (CX)(DX*4)
-	VMAXPS       Z13, Z12, Z12
-	VPXORD       Z1, Z12, Z14
-	VADDPS       Z14, Z13, Z13
-	VPORD        Z1, Z13, Z1
-	VMAXPS       Z1, Z0, Z0
-	VMOVUPS      Z5, Z1
-	VFMADD231PS  Z2, Z0, Z1
-	VSUBPS       Z5, Z1, Z1
-	VFNMADD231PS Z3, Z1, Z0
-	VFNMADD231PS Z4, Z1, Z0
-	VMOVUPS      Z11, Z2
-	VFMADD213PS  Z10, Z0, Z2
-	VFMADD213PS  Z9, Z0, Z2
-	VFMADD213PS  Z8, Z0, Z2
-	VFMADD213PS  Z7, Z0, Z2
-	VFMADD213PS  Z6, Z0, Z2
-	VFMADD213PS  Z6, Z0, Z2
-	VSCALEFPS    Z1, Z2, Z2
-	VADDPS       Z6, Z2, Z0
+	MOVQ         48(CX), BX
+	VMOVUPS      Z13, K1, (BX)(DX*4)
+	VMOVUPS      Z12, Z14
+	VMAXPS       Z13, Z14, Z14
+	VPXORD       Z1, Z14, Z15
+	VADDPS       Z15, Z13, Z13
+	VPORD        Z1, Z13, Z15
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z15, Z17, Z17
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z17, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z17
+	VFNMADD231PS Z4, Z15, Z17
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
 	VPMOVD2M     Z13, K2
-	VMOVUPS      Z6, Z1
-	VMOVAPS      Z2, K2, Z1
-	VRCP14PS     Z0, Z2
-	VMULPS       Z1, Z2, Z3
-	VFNMADD231PS Z0, Z3, Z1
-	VFMADD231PS  Z2, Z1, Z3
-	VADDPS       Z3, Z12, Z0
-	VMOVUPS      Z6, Z1
-	VSUBPS       Z16, Z1, Z1
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VMULPS       Z2, Z1, Z1
-	VMULPS       Z0, Z16, Z0
-	VADDPS       Z0, Z1, Z0
-	MOVQ         168(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z18, K2, Z13
+	VRCP14PS     Z15, Z17
+	VMULPS       Z13, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z13
+	VFMADD231PS  Z17, Z13, Z18
+	VADDPS       Z18, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z16, Z14, Z14
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	VMULPS       Z15, Z14, Z14
+	VMULPS       Z13, Z16, Z13
+	VADDPS       Z13, Z14, Z13
+	MOVQ         56(CX), BX
+	VMOVUPS      Z13, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func mingruBackwardAVX512(v [][]float32, n int)
+// func mingruBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·mingruBackwardAVX512(SB), NOSPLIT, $0-32
+TEXT ·mingruBackwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
 	VBROADCASTSS c00000000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS cc2d20000<>+0(SB), Z2
@@ -7353,18 +10927,22 @@ TEXT ·mingruBackwardAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3d2aab3a<>+0(SB), Z10
 	VBROADCASTSS c3c0913d8<>+0(SB), Z11
 	VBROADCASTSS c3ab5f5ff<>+0(SB), Z12
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z13
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z13
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VADDPS       Z14, Z13, Z13
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VMOVUPS      Z0, Z15
 	VMAXPS       Z14, Z15, Z15
 	VPXORD       Z1, Z15, Z16
@@ -7395,17 +10973,17 @@ loop:
 	VFMADD231PS  Z17, Z14, Z18
 	VADDPS       Z18, Z15, Z14
 	VMULPS       Z14, Z13, Z14
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VMULPS       Z16, Z13, Z17
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z19
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z19
 	VMULPS       Z19, Z13, Z19
 	VMOVUPS      Z7, Z20
 	VSUBPS       Z16, Z20, Z20
 	VMULPS       Z20, Z13, Z13
-	MOVQ         120(AX), BX
-	VMOVUPS      Z13, (BX)(DX*4)
+	MOVQ         40(CX), DI
+	VMOVUPS      Z13, (DI)(DX*4)
 	VSUBPS       Z19, Z14, Z13
 	VMOVUPS      Z7, Z14
 	VSUBPS       Z18, Z14, Z14
@@ -7415,98 +10993,172 @@ loop:
 	VCMPPS       $0x1e, Z0, Z15, K1
 	VMOVAPS.Z    Z17, K1, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         144(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	VMOVUPS      Z7, Z14
 	VSUBPS       Z16, Z14, Z14
 	VMULPS       Z16, Z13, Z13
 	VMULPS       Z13, Z14, Z14
-	MOVQ         168(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z13
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z13
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
 	VADDPS       Z14, Z13, Z13
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
 	VMOVUPS      Z0, Z15
 	VMAXPS       Z14, Z15, Z15
 	VPXORD       Z1, Z15, Z16
 	VADDPS       Z16, Z14, Z14
-	VPORD        Z1, Z14, Z1
-	VMAXPS       Z1, Z2, Z2
-	VMOVUPS      Z6, Z1
-	VFMADD231PS  Z3, Z2, Z1
-	VSUBPS       Z6, Z1, Z1
-	VFNMADD231PS Z4, Z1, Z2
-	VFNMADD231PS Z5, Z1, Z2
-	VMOVUPS      Z12, Z3
-	VFMADD213PS  Z11, Z2, Z3
-	VFMADD213PS  Z10, Z2, Z3
-	VFMADD213PS  Z9, Z2, Z3
-	VFMADD213PS  Z8, Z2, Z3
-	VFMADD213PS  Z7, Z2, Z3
-	VFMADD213PS  Z7, Z2, Z3
-	VSCALEFPS    Z1, Z3, Z3
-	VADDPS       Z7, Z3, Z1
+	VPORD        Z1, Z14, Z16
+	VMOVUPS      Z2, Z17
+	VMAXPS       Z16, Z17, Z17
+	VMOVUPS      Z6, Z16
+	VFMADD231PS  Z3, Z17, Z16
+	VSUBPS       Z6, Z16, Z16
+	VFNMADD231PS Z4, Z16, Z17
+	VFNMADD231PS Z5, Z16, Z17
+	VMOVUPS      Z12, Z18
+	VFMADD213PS  Z11, Z17, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VSCALEFPS    Z16, Z18, Z18
+	VADDPS       Z7, Z18, Z16
 	VPMOVD2M     Z14, K2
-	VMOVUPS      Z7, Z2
-	VMOVAPS      Z3, K2, Z2
-	VRCP14PS     Z1, Z3
-	VMULPS       Z2, Z3, Z4
-	VFNMADD231PS Z1, Z4, Z2
-	VFMADD231PS  Z3, Z2, Z4
-	VADDPS       Z4, Z15, Z1
-	VMULPS       Z1, Z13, Z1
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VMULPS       Z2, Z13, Z3
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z5
-	VMULPS       Z5, Z13, Z5
-	VMOVUPS      Z7, Z6
-	VSUBPS       Z2, Z6, Z6
-	VMULPS       Z6, Z13, Z6
-	MOVQ         120(AX), CX
-	VMOVUPS      Z6, K1, (CX)(DX*4)
-	VSUBPS       Z5, Z1, Z1
-	VMOVUPS      Z7, Z5
-	VSUBPS       Z4, Z5, Z5
-	VMULPS       Z4, Z3, Z4
-	VMULPS       Z4, Z5, Z5
-	VSUBPS       Z5, Z3, Z3
+	VMOVUPS      Z7, Z14
+	VMOVAPS      Z18, K2, Z14
+	VRCP14PS     Z16, Z17
+	VMULPS       Z14, Z17, Z18
+	VFNMADD231PS Z16, Z18, Z14
+	VFMADD231PS  Z17, Z14, Z18
+	VADDPS       Z18, Z15, Z14
+	VMULPS       Z14, Z13, Z14
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	VMULPS       Z16, Z13, Z17
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z19
+	VMULPS       Z19, Z13, Z19
+	VMOVUPS      Z7, Z20
+	VSUBPS       Z16, Z20, Z20
+	VMULPS       Z20, Z13, Z13
+	MOVQ         40(CX), BX
+	VMOVUPS      Z13, K1, (BX)(DX*4)
+	VSUBPS       Z19, Z14, Z13
+	VMOVUPS      Z7, Z14
+	VSUBPS       Z18, Z14, Z14
+	VMULPS       Z18, Z17, Z18
+	VMULPS       Z18, Z14, Z14
+	VSUBPS       Z14, Z17, Z17
 	VCMPPS       $0x1e, Z0, Z15, K2
-	VMOVAPS.Z    Z3, K2, Z0
-	VADDPS       Z0, Z5, Z0
-	MOVQ         144(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	VMOVUPS      Z7, Z0
-	VSUBPS       Z2, Z0, Z0
-	VMULPS       Z2, Z1, Z1
-	VMULPS       Z1, Z0, Z0
-	MOVQ         168(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VMOVAPS.Z    Z17, K2, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         48(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	VMOVUPS      Z7, Z14
+	VSUBPS       Z16, Z14, Z14
+	VMULPS       Z16, Z13, Z13
+	VMULPS       Z13, Z14, Z14
+	MOVQ         56(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func rgLruInferenceAVX512(v [][]float32, n int)
+// func rgLruInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·rgLruInferenceAVX512(SB), NOSPLIT, $0-32
+TEXT ·rgLruInferenceAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -7521,15 +11173,19 @@ TEXT ·rgLruInferenceAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
 	VBROADCASTSS c42b20000<>+0(SB), Z12
 	VBROADCASTSS c00000000<>+0(SB), Z13
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -7555,10 +11211,10 @@ loop:
 	VMULPS       Z14, Z16, Z17
 	VFNMADD231PS Z15, Z17, Z14
 	VFMADD231PS  Z16, Z14, Z17
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -7584,13 +11240,13 @@ loop:
 	VMULPS       Z14, Z16, Z18
 	VFNMADD231PS Z15, Z18, Z14
 	VFMADD231PS  Z16, Z14, Z18
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VPORD        Z1, Z15, Z16
 	VMOVUPS      Z0, Z19
 	VMAXPS       Z16, Z19, Z19
@@ -7653,28 +11309,28 @@ loop:
 	VMOVUPS      Z13, Z15
 	VMAXPS       Z16, Z15, Z15
 	VSQRTPS      Z15, Z15
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VMULPS       Z16, Z17, Z16
 	VMULPS       Z14, Z18, Z14
 	VMULPS       Z14, Z15, Z14
 	VADDPS       Z14, Z16, Z14
-	MOVQ         192(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -7700,10 +11356,10 @@ tail:
 	VMULPS       Z14, Z16, Z17
 	VFNMADD231PS Z15, Z17, Z14
 	VFMADD231PS  Z16, Z14, Z17
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -7729,13 +11385,13 @@ tail:
 	VMULPS       Z14, Z16, Z18
 	VFNMADD231PS Z15, Z18, Z14
 	VFMADD231PS  Z16, Z14, Z18
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VPORD        Z1, Z15, Z16
 	VMOVUPS      Z0, Z19
 	VMAXPS       Z16, Z19, Z19
@@ -7774,37 +11430,79 @@ tail:
 	VADDPS       Z15, Z15, Z15
 	VADDPS       Z15, Z15, Z15
 	VMULPS       Z17, Z15, Z15
-	VPXORD       Z1, Z15, Z1
-	VMAXPS       Z1, Z0, Z0
-	VMOVUPS      Z12, Z1
-	VMINPS       Z0, Z1, Z1
-	VMOVUPS      Z5, Z0
-	VFMADD231PS  Z2, Z1, Z0
-	VSUBPS       Z5, Z0, Z0
-	VFNMADD231PS Z3, Z0, Z1
-	VFNMADD231PS Z4, Z0, Z1
-	VMOVUPS      Z11, Z2
-	VFMADD213PS  Z10, Z1, Z2
-	VFMADD213PS  Z9, Z1, Z2
-	VFMADD213PS  Z8, Z1, Z2
-	VFMADD213PS  Z7, Z1, Z2
-	VFMADD213PS  Z6, Z1, Z2
-	VFMADD213PS  Z6, Z1, Z2
-	VSCALEFPS    Z0, Z2, Z2
-	VMULPS       Z2, Z2, Z0
-	VMOVUPS      Z6, Z1
-	VSUBPS       Z0, Z1, Z1
-	VMOVUPS      Z13, Z0
-	VMAXPS       Z1, Z0, Z0
-	VSQRTPS      Z0, Z0
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VMULPS       Z1, Z2, Z1
-	VMULPS       Z14, Z18, Z2
-	VMULPS       Z2, Z0, Z0
-	VADDPS       Z0, Z1, Z0
-	MOVQ         192(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VPXORD       Z1, Z15, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z12, Z15
+	VMINPS       Z16, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z15, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z15
+	VFNMADD231PS Z4, Z16, Z15
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMULPS       Z17, Z17, Z15
+	VMOVUPS      Z6, Z16
+	VSUBPS       Z15, Z16, Z16
+	VMOVUPS      Z13, Z15
+	VMAXPS       Z16, Z15, Z15
+	VSQRTPS      Z15, Z15
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	VMULPS       Z16, Z17, Z16
+	VMULPS       Z14, Z18, Z14
+	VMULPS       Z14, Z15, Z14
+	VADDPS       Z14, Z16, Z14
+	MOVQ         64(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
@@ -7939,11 +11637,59 @@ DATA v3eaaaaab<>+56(SB)/4, $0x3eaaaaab
 DATA v3eaaaaab<>+60(SB)/4, $0x3eaaaaab
 GLOBL v3eaaaaab<>(SB), RODATA|NOPTR, $64
 
-// func rgLruForwardAVX512(v [][]float32, n int)
+// func rgLruForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·rgLruForwardAVX512(SB), NOSPLIT, $0-32
+TEXT ·rgLruForwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -7958,15 +11704,19 @@ TEXT ·rgLruForwardAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
 	VBROADCASTSS c42b20000<>+0(SB), Z12
 	VBROADCASTSS c00000000<>+0(SB), Z13
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -7992,12 +11742,12 @@ loop:
 	VMULPS       Z14, Z16, Z17
 	VFNMADD231PS Z15, Z17, Z14
 	VFMADD231PS  Z16, Z14, Z17
-	MOVQ         192(AX), BX
-	VMOVUPS      Z17, (BX)(DX*4)
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         64(CX), DI
+	VMOVUPS      Z17, (DI)(DX*4)
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -8023,17 +11773,17 @@ loop:
 	VMULPS       Z14, Z16, Z18
 	VFNMADD231PS Z15, Z18, Z14
 	VFMADD231PS  Z16, Z14, Z18
-	MOVQ         216(AX), BX
-	VMOVUPS      Z18, (BX)(DX*4)
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         72(CX), DI
+	VMOVUPS      Z18, (DI)(DX*4)
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         240(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         80(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VPORD        Z1, Z15, Z16
 	VMOVUPS      Z0, Z19
 	VMAXPS       Z16, Z19, Z19
@@ -8096,28 +11846,28 @@ loop:
 	VMOVUPS      Z13, Z15
 	VMAXPS       Z16, Z15, Z15
 	VSQRTPS      Z15, Z15
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VMULPS       Z16, Z17, Z16
 	VMULPS       Z14, Z18, Z14
 	VMULPS       Z14, Z15, Z14
 	VADDPS       Z14, Z16, Z14
-	MOVQ         264(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -8143,12 +11893,12 @@ tail:
 	VMULPS       Z14, Z16, Z17
 	VFNMADD231PS Z15, Z17, Z14
 	VFMADD231PS  Z16, Z14, Z17
-	MOVQ         192(AX), CX
-	VMOVUPS      Z17, K1, (CX)(DX*4)
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	MOVQ         64(CX), BX
+	VMOVUPS      Z17, K1, (BX)(DX*4)
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z15, Z14, Z14
 	VPORD        Z1, Z14, Z15
 	VMOVUPS      Z0, Z16
@@ -8174,17 +11924,17 @@ tail:
 	VMULPS       Z14, Z16, Z18
 	VFNMADD231PS Z15, Z18, Z14
 	VFMADD231PS  Z16, Z14, Z18
-	MOVQ         216(AX), CX
-	VMOVUPS      Z18, K1, (CX)(DX*4)
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	MOVQ         72(CX), BX
+	VMOVUPS      Z18, K1, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         240(AX), CX
-	VMOVUPS      Z14, K1, (CX)(DX*4)
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	MOVQ         80(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VPORD        Z1, Z15, Z16
 	VMOVUPS      Z0, Z19
 	VMAXPS       Z16, Z19, Z19
@@ -8223,47 +11973,149 @@ tail:
 	VADDPS       Z15, Z15, Z15
 	VADDPS       Z15, Z15, Z15
 	VMULPS       Z17, Z15, Z15
-	VPXORD       Z1, Z15, Z1
-	VMAXPS       Z1, Z0, Z0
-	VMOVUPS      Z12, Z1
-	VMINPS       Z0, Z1, Z1
-	VMOVUPS      Z5, Z0
-	VFMADD231PS  Z2, Z1, Z0
-	VSUBPS       Z5, Z0, Z0
-	VFNMADD231PS Z3, Z0, Z1
-	VFNMADD231PS Z4, Z0, Z1
-	VMOVUPS      Z11, Z2
-	VFMADD213PS  Z10, Z1, Z2
-	VFMADD213PS  Z9, Z1, Z2
-	VFMADD213PS  Z8, Z1, Z2
-	VFMADD213PS  Z7, Z1, Z2
-	VFMADD213PS  Z6, Z1, Z2
-	VFMADD213PS  Z6, Z1, Z2
-	VSCALEFPS    Z0, Z2, Z2
-	VMULPS       Z2, Z2, Z0
-	VMOVUPS      Z6, Z1
-	VSUBPS       Z0, Z1, Z1
-	VMOVUPS      Z13, Z0
-	VMAXPS       Z1, Z0, Z0
-	VSQRTPS      Z0, Z0
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VMULPS       Z1, Z2, Z1
-	VMULPS       Z14, Z18, Z2
-	VMULPS       Z2, Z0, Z0
-	VADDPS       Z0, Z1, Z0
-	MOVQ         264(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VPXORD       Z1, Z15, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z12, Z15
+	VMINPS       Z16, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z15, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z15
+	VFNMADD231PS Z4, Z16, Z15
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMULPS       Z17, Z17, Z15
+	VMOVUPS      Z6, Z16
+	VSUBPS       Z15, Z16, Z16
+	VMOVUPS      Z13, Z15
+	VMAXPS       Z16, Z15, Z15
+	VSQRTPS      Z15, Z15
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	VMULPS       Z16, Z17, Z16
+	VMULPS       Z14, Z18, Z14
+	VMULPS       Z14, Z15, Z14
+	VADDPS       Z14, Z16, Z14
+	MOVQ         88(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func rgLruBackwardAVX512(v [][]float32, n int)
+// func rgLruBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·rgLruBackwardAVX512(SB), NOSPLIT, $0-32
+TEXT ·rgLruBackwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
 	VBROADCASTSS c80000000<>+0(SB), Z0
 	VBROADCASTSS cc2d20000<>+0(SB), Z1
 	VBROADCASTSS c42b20000<>+0(SB), Z2
@@ -8278,24 +12130,28 @@ TEXT ·rgLruBackwardAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3c0913d8<>+0(SB), Z11
 	VBROADCASTSS c3ab5f5ff<>+0(SB), Z12
 	VBROADCASTSS c00000000<>+0(SB), Z13
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VMULPS       Z16, Z15, Z17
 	VMULPS       Z17, Z14, Z17
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z18
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z18
 	VPORD        Z0, Z18, Z19
 	VMOVUPS      Z1, Z20
 	VMAXPS       Z19, Z20, Z20
@@ -8333,8 +12189,8 @@ loop:
 	VADDPS       Z20, Z20, Z18
 	VADDPS       Z18, Z18, Z18
 	VADDPS       Z18, Z18, Z18
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z19
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z19
 	VMULPS       Z19, Z18, Z21
 	VPXORD       Z0, Z21, Z21
 	VMOVUPS      Z1, Z22
@@ -8363,14 +12219,14 @@ loop:
 	VMULPS       Z21, Z14, Z22
 	VMULPS       Z16, Z22, Z16
 	VMULPS       Z15, Z22, Z22
-	MOVQ         192(AX), BX
-	VMOVUPS      Z22, (BX)(DX*4)
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z22
+	MOVQ         64(CX), DI
+	VMOVUPS      Z22, (DI)(DX*4)
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z22
 	VMULPS       Z22, Z14, Z22
 	VMULPS       Z23, Z14, Z14
-	MOVQ         216(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         72(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	VADDPS       Z21, Z21, Z14
 	VMOVUPS      v3a83126f<>+0(SB), Z21
 	VMAXPS       Z14, Z21, Z21
@@ -8424,42 +12280,42 @@ loop:
 	VSUBPS       Z15, Z17, Z17
 	VMULPS       Z15, Z16, Z15
 	VMULPS       Z15, Z17, Z17
-	MOVQ         240(AX), BX
-	VMOVUPS      Z17, (BX)(DX*4)
+	MOVQ         80(CX), DI
+	VMOVUPS      Z17, (DI)(DX*4)
 	VMOVUPS      Z7, Z15
 	VSUBPS       Z19, Z15, Z15
 	VMULPS       Z19, Z14, Z14
 	VMULPS       Z14, Z15, Z15
-	MOVQ         264(AX), BX
-	VMOVUPS      Z15, (BX)(DX*4)
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         88(CX), DI
+	VMOVUPS      Z15, (DI)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VADDPS       Z21, Z14, Z14
-	MOVQ         168(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         56(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VMULPS       Z16, Z15, Z17
 	VMULPS       Z17, Z14, Z17
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z18
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z18
 	VPORD        Z0, Z18, Z19
 	VMOVUPS      Z1, Z20
 	VMAXPS       Z19, Z20, Z20
@@ -8497,108 +12353,163 @@ tail:
 	VADDPS       Z20, Z20, Z18
 	VADDPS       Z18, Z18, Z18
 	VADDPS       Z18, Z18, Z18
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z19
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z19
 	VMULPS       Z19, Z18, Z21
 	VPXORD       Z0, Z21, Z21
-	VMAXPS       Z21, Z1, Z1
-	VMINPS       Z1, Z2, Z2
-	VMOVUPS      Z6, Z1
-	VFMADD231PS  Z3, Z2, Z1
-	VSUBPS       Z6, Z1, Z1
-	VFNMADD231PS Z4, Z1, Z2
-	VFNMADD231PS Z5, Z1, Z2
-	VMOVUPS      Z12, Z3
-	VFMADD213PS  Z11, Z2, Z3
-	VFMADD213PS  Z10, Z2, Z3
-	VFMADD213PS  Z9, Z2, Z3
-	VFMADD213PS  Z8, Z2, Z3
-	VFMADD213PS  Z7, Z2, Z3
-	VFMADD213PS  Z7, Z2, Z3
-	VSCALEFPS    Z1, Z3, Z3
-	VMULPS       Z3, Z3, Z1
-	VMOVUPS      Z7, Z2
-	VSUBPS       Z1, Z2, Z2
-	VMOVUPS      Z13, Z1
-	VMAXPS       Z2, Z1, Z1
-	VSQRTPS      Z1, Z1
-	VMULPS       Z1, Z14, Z2
-	VMULPS       Z16, Z2, Z4
-	VMULPS       Z15, Z2, Z2
-	MOVQ         192(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z2
-	VMULPS       Z2, Z14, Z2
-	VMULPS       Z3, Z14, Z5
-	MOVQ         216(AX), CX
-	VMOVUPS      Z5, K1, (CX)(DX*4)
-	VADDPS       Z1, Z1, Z1
-	VMOVUPS      v3a83126f<>+0(SB), Z5
-	VMAXPS       Z1, Z5, Z5
-	VDIVPS       Z5, Z17, Z1
-	VPXORD       Z0, Z1, Z1
-	VMULPS       Z3, Z1, Z5
-	VADDPS       Z5, Z2, Z2
-	VMULPS       Z3, Z1, Z1
-	VADDPS       Z1, Z2, Z1
-	VMULPS       Z3, Z1, Z1
-	VPXORD       Z0, Z1, Z1
-	VMULPS       Z19, Z1, Z2
-	VMULPS       Z18, Z1, Z1
-	VADDPS       Z2, Z2, Z2
-	VADDPS       Z2, Z2, Z2
-	VADDPS       Z2, Z2, Z2
-	VMULPS       v3f000000<>+0(SB), Z20, Z3
-	VPORD        Z0, Z3, Z5
-	VMOVUPS      vc1a00000<>+0(SB), Z6
-	VMAXPS       Z5, Z6, Z6
-	VMOVUPS      v4b40007f<>+0(SB), Z5
-	VFMADD231PS  v4038aa3b<>+0(SB), Z6, Z5
-	VSUBPS       v4b40007f<>+0(SB), Z5, Z8
-	VFNMADD231PS v3eb17218<>+0(SB), Z8, Z6
-	VFNMADD231PS vb082e308<>+0(SB), Z8, Z6
-	VMOVUPS      v3d35f5ff<>+0(SB), Z8
-	VFMADD213PS  v3e0913d8<>+0(SB), Z6, Z8
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z6, Z8
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z6, Z8
-	VFMADD213PS  v3f7fffff<>+0(SB), Z6, Z8
-	VMULPS       Z6, Z6, Z9
-	VFMADD213PS  Z6, Z9, Z8
-	VPSLLD       $0x17, Z5, Z5
-	VMOVUPS      vbf000000<>+0(SB), Z6
-	VFMADD231PS  v3f000000<>+0(SB), Z5, Z6
-	VFMADD231PS  Z8, Z5, Z6
-	VADDPS       Z7, Z6, Z5
-	VRCP14PS     Z5, Z8
-	VMULPS       Z6, Z8, Z9
-	VFNMADD231PS Z5, Z9, Z6
-	VFMADD231PS  Z8, Z6, Z9
-	VPTERNLOGD   $0xd8, Z0, Z3, Z9
-	VADDPS       Z7, Z9, Z0
-	VADDPS       Z9, Z9, Z9
-	VRCP14PS     Z0, Z3
-	VMULPS       Z9, Z3, Z5
-	VFNMADD231PS Z0, Z5, Z9
-	VFMADD231PS  Z3, Z9, Z5
-	VMULPS       Z2, Z5, Z5
-	VMOVUPS      Z7, Z0
-	VSUBPS       Z15, Z0, Z0
-	VMULPS       Z15, Z4, Z2
-	VMULPS       Z2, Z0, Z0
-	MOVQ         240(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	VMOVUPS      Z7, Z0
-	VSUBPS       Z19, Z0, Z0
-	VMULPS       Z19, Z1, Z1
-	VMULPS       Z1, Z0, Z0
-	MOVQ         264(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	VADDPS       Z5, Z0, Z0
-	MOVQ         168(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VMOVUPS      Z1, Z22
+	VMAXPS       Z21, Z22, Z22
+	VMOVUPS      Z2, Z21
+	VMINPS       Z22, Z21, Z21
+	VMOVUPS      Z6, Z22
+	VFMADD231PS  Z3, Z21, Z22
+	VSUBPS       Z6, Z22, Z22
+	VFNMADD231PS Z4, Z22, Z21
+	VFNMADD231PS Z5, Z22, Z21
+	VMOVUPS      Z12, Z23
+	VFMADD213PS  Z11, Z21, Z23
+	VFMADD213PS  Z10, Z21, Z23
+	VFMADD213PS  Z9, Z21, Z23
+	VFMADD213PS  Z8, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VSCALEFPS    Z22, Z23, Z23
+	VMULPS       Z23, Z23, Z21
+	VMOVUPS      Z7, Z22
+	VSUBPS       Z21, Z22, Z22
+	VMOVUPS      Z13, Z21
+	VMAXPS       Z22, Z21, Z21
+	VSQRTPS      Z21, Z21
+	VMULPS       Z21, Z14, Z22
+	VMULPS       Z16, Z22, Z16
+	VMULPS       Z15, Z22, Z22
+	MOVQ         64(CX), BX
+	VMOVUPS      Z22, K1, (BX)(DX*4)
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z22
+	VMULPS       Z22, Z14, Z22
+	VMULPS       Z23, Z14, Z14
+	MOVQ         72(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	VADDPS       Z21, Z21, Z14
+	VMOVUPS      v3a83126f<>+0(SB), Z21
+	VMAXPS       Z14, Z21, Z21
+	VDIVPS       Z21, Z17, Z14
+	VPXORD       Z0, Z14, Z14
+	VMULPS       Z23, Z14, Z17
+	VADDPS       Z17, Z22, Z17
+	VMULPS       Z23, Z14, Z14
+	VADDPS       Z14, Z17, Z14
+	VMULPS       Z23, Z14, Z14
+	VPXORD       Z0, Z14, Z14
+	VMULPS       Z19, Z14, Z17
+	VMULPS       Z18, Z14, Z14
+	VADDPS       Z17, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VMULPS       v3f000000<>+0(SB), Z20, Z18
+	VPORD        Z0, Z18, Z20
+	VMOVUPS      vc1a00000<>+0(SB), Z21
+	VMAXPS       Z20, Z21, Z21
+	VMOVUPS      v4b40007f<>+0(SB), Z20
+	VFMADD231PS  v4038aa3b<>+0(SB), Z21, Z20
+	VSUBPS       v4b40007f<>+0(SB), Z20, Z22
+	VFNMADD231PS v3eb17218<>+0(SB), Z22, Z21
+	VFNMADD231PS vb082e308<>+0(SB), Z22, Z21
+	VMOVUPS      v3d35f5ff<>+0(SB), Z22
+	VFMADD213PS  v3e0913d8<>+0(SB), Z21, Z22
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z21, Z22
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z21, Z22
+	VFMADD213PS  v3f7fffff<>+0(SB), Z21, Z22
+	VMULPS       Z21, Z21, Z23
+	VFMADD213PS  Z21, Z23, Z22
+	VPSLLD       $0x17, Z20, Z20
+	VMOVUPS      vbf000000<>+0(SB), Z21
+	VFMADD231PS  v3f000000<>+0(SB), Z20, Z21
+	VFMADD231PS  Z22, Z20, Z21
+	VADDPS       Z7, Z21, Z20
+	VRCP14PS     Z20, Z22
+	VMULPS       Z21, Z22, Z23
+	VFNMADD231PS Z20, Z23, Z21
+	VFMADD231PS  Z22, Z21, Z23
+	VPTERNLOGD   $0xd8, Z0, Z18, Z23
+	VADDPS       Z7, Z23, Z18
+	VADDPS       Z23, Z23, Z23
+	VRCP14PS     Z18, Z20
+	VMULPS       Z23, Z20, Z21
+	VFNMADD231PS Z18, Z21, Z23
+	VFMADD231PS  Z20, Z23, Z21
+	VMULPS       Z17, Z21, Z21
+	VMOVUPS      Z7, Z17
+	VSUBPS       Z15, Z17, Z17
+	VMULPS       Z15, Z16, Z15
+	VMULPS       Z15, Z17, Z17
+	MOVQ         80(CX), BX
+	VMOVUPS      Z17, K1, (BX)(DX*4)
+	VMOVUPS      Z7, Z15
+	VSUBPS       Z19, Z15, Z15
+	VMULPS       Z19, Z14, Z14
+	VMULPS       Z14, Z15, Z15
+	MOVQ         88(CX), BX
+	VMOVUPS      Z15, K1, (BX)(DX*4)
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	VADDPS       Z21, Z14, Z14
+	MOVQ         56(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
@@ -8838,11 +12749,103 @@ DATA vbf000000<>+56(SB)/4, $0xbf000000
 DATA vbf000000<>+60(SB)/4, $0xbf000000
 GLOBL vbf000000<>(SB), RODATA|NOPTR, $64
 
-// func slstmInferenceAVX512(v [][]float32, n int)
+// func slstmInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·slstmInferenceAVX512(SB), NOSPLIT, $0-32
+TEXT ·slstmInferenceAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	MOVQ         1440(AX), DX
+	MOVQ         1464(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 144(CX)
+	MOVQ         1520(AX), DX
+	MOVQ         1544(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 152(CX)
+	MOVQ         1600(AX), DX
+	MOVQ         1624(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 160(CX)
+	MOVQ         1680(AX), DX
+	MOVQ         1704(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 168(CX)
+	MOVQ         1760(AX), DX
+	MOVQ         1784(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 176(CX)
 	VBROADCASTSS c80000000<>+0(SB), Z0
 	VBROADCASTSS cc2d20000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -8857,31 +12860,35 @@ TEXT ·slstmInferenceAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
 	VBROADCASTSS c00000000<>+0(SB), Z12
 	VBROADCASTSS c42b20000<>+0(SB), Z13
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VADDPS       Z16, Z15, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VADDPS       Z16, Z15, Z15
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z17
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z17
 	VADDPS       Z17, Z16, Z16
 	VADDPS       Z16, Z15, Z15
 	VPXORD       Z0, Z15, Z15
@@ -8919,15 +12926,15 @@ loop:
 	VMOVUPS      Z12, Z16
 	VMAXPS       Z15, Z16, Z16
 	VADDPS       Z16, Z17, Z17
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VADDPS       Z16, Z15, Z15
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z18
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z18
 	VADDPS       Z18, Z16, Z16
 	VADDPS       Z16, Z15, Z15
 	VPORD        Z0, Z15, Z16
@@ -8955,15 +12962,15 @@ loop:
 	VFNMADD231PS Z16, Z20, Z18
 	VFMADD231PS  Z19, Z18, Z20
 	VPTERNLOGD   $0xd8, Z0, Z15, Z20
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VADDPS       Z16, Z15, Z15
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Z18
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Z18
 	VADDPS       Z18, Z16, Z16
 	VADDPS       Z16, Z15, Z15
 	VPORD        Z0, Z15, Z16
@@ -8990,15 +12997,15 @@ loop:
 	VMULPS       Z15, Z18, Z19
 	VFNMADD231PS Z16, Z19, Z15
 	VFMADD231PS  Z18, Z15, Z19
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VSUBPS       Z17, Z15, Z15
 	VSUBPS       Z15, Z14, Z16
 	VMOVUPS      Z12, Z17
 	VMAXPS       Z16, Z17, Z17
 	VADDPS       Z17, Z15, Z16
-	MOVQ         456(AX), BX
-	VMOVUPS      Z16, (BX)(DX*4)
+	MOVQ         152(CX), DI
+	VMOVUPS      Z16, (DI)(DX*4)
 	VSUBPS       Z16, Z14, Z14
 	VMOVUPS      Z1, Z17
 	VMAXPS       Z14, Z17, Z17
@@ -9035,53 +13042,53 @@ loop:
 	VFMADD213PS  Z6, Z14, Z16
 	VFMADD213PS  Z6, Z14, Z16
 	VSCALEFPS    Z15, Z16, Z16
-	MOVQ         408(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         136(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VMULPS       Z14, Z16, Z14
 	VMULPS       Z20, Z18, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         480(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
-	MOVQ         432(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         160(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
+	MOVQ         144(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VMULPS       Z15, Z16, Z15
 	VADDPS       Z18, Z15, Z15
-	MOVQ         504(AX), BX
-	VMOVUPS      Z15, (BX)(DX*4)
+	MOVQ         168(CX), DI
+	VMOVUPS      Z15, (DI)(DX*4)
 	VDIVPS       Z15, Z14, Z14
 	VMULPS       Z14, Z19, Z14
-	MOVQ         528(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         176(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VADDPS       Z16, Z15, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VADDPS       Z16, Z15, Z15
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z17
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z17
 	VADDPS       Z17, Z16, Z16
 	VADDPS       Z16, Z15, Z15
 	VPXORD       Z0, Z15, Z15
@@ -9119,15 +13126,15 @@ tail:
 	VMOVUPS      Z12, Z16
 	VMAXPS       Z15, Z16, Z16
 	VADDPS       Z16, Z17, Z17
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VADDPS       Z16, Z15, Z15
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z18
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z18
 	VADDPS       Z18, Z16, Z16
 	VADDPS       Z16, Z15, Z15
 	VPORD        Z0, Z15, Z16
@@ -9155,50 +13162,69 @@ tail:
 	VFNMADD231PS Z16, Z20, Z18
 	VFMADD231PS  Z19, Z18, Z20
 	VPTERNLOGD   $0xd8, Z0, Z15, Z20
-	MOVQ         288(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
-	MOVQ         312(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VADDPS       Z16, Z15, Z15
-	MOVQ         336(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
-	MOVQ         360(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z18
+	MOVQ         112(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	MOVQ         120(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z18
 	VADDPS       Z18, Z16, Z16
 	VADDPS       Z16, Z15, Z15
-	VPORD        Z0, Z15, Z0
-	VMOVUPS      Z1, Z16
-	VMAXPS       Z0, Z16, Z16
-	VMOVUPS      Z5, Z0
-	VFMADD231PS  Z2, Z16, Z0
-	VSUBPS       Z5, Z0, Z0
-	VFNMADD231PS Z3, Z0, Z16
-	VFNMADD231PS Z4, Z0, Z16
-	VMOVUPS      Z11, Z18
-	VFMADD213PS  Z10, Z16, Z18
-	VFMADD213PS  Z9, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z6, Z16, Z18
-	VFMADD213PS  Z6, Z16, Z18
-	VSCALEFPS    Z0, Z18, Z18
-	VADDPS       Z6, Z18, Z0
+	VPORD        Z0, Z15, Z16
+	VMOVUPS      Z1, Z18
+	VMAXPS       Z16, Z18, Z18
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z18, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z18
+	VFNMADD231PS Z4, Z16, Z18
+	VMOVUPS      Z11, Z19
+	VFMADD213PS  Z10, Z18, Z19
+	VFMADD213PS  Z9, Z18, Z19
+	VFMADD213PS  Z8, Z18, Z19
+	VFMADD213PS  Z7, Z18, Z19
+	VFMADD213PS  Z6, Z18, Z19
+	VFMADD213PS  Z6, Z18, Z19
+	VSCALEFPS    Z16, Z19, Z19
+	VADDPS       Z6, Z19, Z16
 	VPMOVD2M     Z15, K2
 	VMOVUPS      Z6, Z15
-	VMOVAPS      Z18, K2, Z15
-	VRCP14PS     Z0, Z16
-	VMULPS       Z15, Z16, Z18
-	VFNMADD231PS Z0, Z18, Z15
-	VFMADD231PS  Z16, Z15, Z18
-	MOVQ         384(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	VSUBPS       Z17, Z0, Z0
-	VSUBPS       Z0, Z14, Z15
-	VMAXPS       Z15, Z12, Z12
-	VADDPS       Z12, Z0, Z12
-	MOVQ         456(AX), CX
-	VMOVUPS      Z12, K1, (CX)(DX*4)
-	VSUBPS       Z12, Z14, Z14
+	VMOVAPS      Z19, K2, Z15
+	VRCP14PS     Z16, Z18
+	VMULPS       Z15, Z18, Z19
+	VFNMADD231PS Z16, Z19, Z15
+	VFMADD231PS  Z18, Z15, Z19
+	MOVQ         128(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	VSUBPS       Z17, Z15, Z15
+	VSUBPS       Z15, Z14, Z16
+	VMOVUPS      Z12, Z17
+	VMAXPS       Z16, Z17, Z17
+	VADDPS       Z17, Z15, Z16
+	MOVQ         152(CX), BX
+	VMOVUPS      Z16, K1, (BX)(DX*4)
+	VSUBPS       Z16, Z14, Z14
+	VMOVUPS      Z1, Z17
+	VMAXPS       Z14, Z17, Z17
+	VMOVUPS      Z13, Z14
+	VMINPS       Z17, Z14, Z14
+	VMOVUPS      Z5, Z17
+	VFMADD231PS  Z2, Z14, Z17
+	VSUBPS       Z5, Z17, Z17
+	VFNMADD231PS Z3, Z17, Z14
+	VFNMADD231PS Z4, Z17, Z14
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z14, Z18
+	VFMADD213PS  Z9, Z14, Z18
+	VFMADD213PS  Z8, Z14, Z18
+	VFMADD213PS  Z7, Z14, Z18
+	VFMADD213PS  Z6, Z14, Z18
+	VFMADD213PS  Z6, Z14, Z18
+	VSCALEFPS    Z17, Z18, Z18
+	VSUBPS       Z16, Z15, Z14
 	VMOVUPS      Z1, Z15
 	VMAXPS       Z14, Z15, Z15
 	VMOVUPS      Z13, Z14
@@ -9216,50 +13242,238 @@ tail:
 	VFMADD213PS  Z6, Z14, Z16
 	VFMADD213PS  Z6, Z14, Z16
 	VSCALEFPS    Z15, Z16, Z16
-	VSUBPS       Z12, Z0, Z0
-	VMAXPS       Z0, Z1, Z1
-	VMOVUPS      Z13, Z0
-	VMINPS       Z1, Z0, Z0
-	VMOVUPS      Z5, Z1
-	VFMADD231PS  Z2, Z0, Z1
-	VSUBPS       Z5, Z1, Z1
-	VFNMADD231PS Z3, Z1, Z0
-	VFNMADD231PS Z4, Z1, Z0
-	VMOVUPS      Z11, Z2
-	VFMADD213PS  Z10, Z0, Z2
-	VFMADD213PS  Z9, Z0, Z2
-	VFMADD213PS  Z8, Z0, Z2
-	VFMADD213PS  Z7, Z0, Z2
-	VFMADD213PS  Z6, Z0, Z2
-	VFMADD213PS  Z6, Z0, Z2
-	VSCALEFPS    Z1, Z2, Z2
-	MOVQ         408(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	VMULPS       Z0, Z2, Z0
-	VMULPS       Z20, Z16, Z1
-	VADDPS       Z1, Z0, Z0
-	MOVQ         480(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	MOVQ         432(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VMULPS       Z1, Z2, Z1
-	VADDPS       Z16, Z1, Z1
-	MOVQ         504(AX), CX
-	VMOVUPS      Z1, K1, (CX)(DX*4)
-	VDIVPS       Z1, Z0, Z0
-	VMULPS       Z0, Z18, Z0
-	MOVQ         528(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	MOVQ         136(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	VMULPS       Z14, Z16, Z14
+	VMULPS       Z20, Z18, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         160(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	MOVQ         144(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	VMULPS       Z15, Z16, Z15
+	VADDPS       Z18, Z15, Z15
+	MOVQ         168(CX), BX
+	VMOVUPS      Z15, K1, (BX)(DX*4)
+	VDIVPS       Z15, Z14, Z14
+	VMULPS       Z14, Z19, Z14
+	MOVQ         176(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1792(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func slstmForwardAVX512(v [][]float32, n int)
+// func slstmForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·slstmForwardAVX512(SB), NOSPLIT, $0-32
+TEXT ·slstmForwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	MOVQ         1440(AX), DX
+	MOVQ         1464(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 144(CX)
+	MOVQ         1520(AX), DX
+	MOVQ         1544(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 152(CX)
+	MOVQ         1600(AX), DX
+	MOVQ         1624(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 160(CX)
+	MOVQ         1680(AX), DX
+	MOVQ         1704(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 168(CX)
+	MOVQ         1760(AX), DX
+	MOVQ         1784(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 176(CX)
+	MOVQ         1840(AX), DX
+	MOVQ         1864(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 184(CX)
+	MOVQ         1920(AX), DX
+	MOVQ         1944(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 192(CX)
+	MOVQ         2000(AX), DX
+	MOVQ         2024(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 200(CX)
+	MOVQ         2080(AX), DX
+	MOVQ         2104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 208(CX)
 	VBROADCASTSS c80000000<>+0(SB), Z0
 	VBROADCASTSS cc2d20000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -9274,31 +13488,35 @@ TEXT ·slstmForwardAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
 	VBROADCASTSS c00000000<>+0(SB), Z12
 	VBROADCASTSS c42b20000<>+0(SB), Z13
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VADDPS       Z16, Z15, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VADDPS       Z16, Z15, Z15
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z17
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z17
 	VADDPS       Z17, Z16, Z16
 	VADDPS       Z16, Z15, Z15
 	VPXORD       Z0, Z15, Z15
@@ -9336,17 +13554,17 @@ loop:
 	VMOVUPS      Z12, Z16
 	VMAXPS       Z15, Z16, Z16
 	VADDPS       Z16, Z17, Z17
-	MOVQ         456(AX), BX
-	VMOVUPS      Z17, (BX)(DX*4)
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         152(CX), DI
+	VMOVUPS      Z17, (DI)(DX*4)
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VADDPS       Z16, Z15, Z15
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z18
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z18
 	VADDPS       Z18, Z16, Z16
 	VADDPS       Z16, Z15, Z15
 	VPORD        Z0, Z15, Z16
@@ -9374,17 +13592,17 @@ loop:
 	VFNMADD231PS Z16, Z20, Z18
 	VFMADD231PS  Z19, Z18, Z20
 	VPTERNLOGD   $0xd8, Z0, Z15, Z20
-	MOVQ         480(AX), BX
-	VMOVUPS      Z20, (BX)(DX*4)
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
+	MOVQ         160(CX), DI
+	VMOVUPS      Z20, (DI)(DX*4)
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
 	VADDPS       Z16, Z15, Z15
-	MOVQ         336(AX), BX
-	VMOVUPS      (BX)(DX*4), Z16
-	MOVQ         360(AX), BX
-	VMOVUPS      (BX)(DX*4), Z18
+	MOVQ         112(CX), DI
+	VMOVUPS      (DI)(DX*4), Z16
+	MOVQ         120(CX), DI
+	VMOVUPS      (DI)(DX*4), Z18
 	VADDPS       Z18, Z16, Z16
 	VADDPS       Z16, Z15, Z15
 	VPORD        Z0, Z15, Z16
@@ -9411,17 +13629,17 @@ loop:
 	VMULPS       Z15, Z18, Z19
 	VFNMADD231PS Z16, Z19, Z15
 	VFMADD231PS  Z18, Z15, Z19
-	MOVQ         504(AX), BX
-	VMOVUPS      Z19, (BX)(DX*4)
-	MOVQ         384(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         168(CX), DI
+	VMOVUPS      Z19, (DI)(DX*4)
+	MOVQ         128(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VSUBPS       Z17, Z15, Z15
 	VSUBPS       Z15, Z14, Z16
 	VMOVUPS      Z12, Z17
 	VMAXPS       Z16, Z17, Z17
 	VADDPS       Z17, Z15, Z16
-	MOVQ         528(AX), BX
-	VMOVUPS      Z16, (BX)(DX*4)
+	MOVQ         176(CX), DI
+	VMOVUPS      Z16, (DI)(DX*4)
 	VSUBPS       Z16, Z14, Z14
 	VMOVUPS      Z1, Z17
 	VMAXPS       Z14, Z17, Z17
@@ -9440,8 +13658,8 @@ loop:
 	VFMADD213PS  Z6, Z14, Z18
 	VFMADD213PS  Z6, Z14, Z18
 	VSCALEFPS    Z17, Z18, Z18
-	MOVQ         552(AX), BX
-	VMOVUPS      Z18, (BX)(DX*4)
+	MOVQ         184(CX), DI
+	VMOVUPS      Z18, (DI)(DX*4)
 	VSUBPS       Z16, Z15, Z14
 	VMOVUPS      Z1, Z15
 	VMAXPS       Z14, Z15, Z15
@@ -9460,53 +13678,53 @@ loop:
 	VFMADD213PS  Z6, Z14, Z16
 	VFMADD213PS  Z6, Z14, Z16
 	VSCALEFPS    Z15, Z16, Z16
-	MOVQ         408(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         136(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VMULPS       Z14, Z16, Z14
 	VMULPS       Z20, Z18, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         576(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
-	MOVQ         432(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         192(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
+	MOVQ         144(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VMULPS       Z15, Z16, Z15
 	VADDPS       Z18, Z15, Z15
-	MOVQ         600(AX), BX
-	VMOVUPS      Z15, (BX)(DX*4)
+	MOVQ         200(CX), DI
+	VMOVUPS      Z15, (DI)(DX*4)
 	VDIVPS       Z15, Z14, Z14
 	VMULPS       Z14, Z19, Z14
-	MOVQ         624(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         208(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VADDPS       Z16, Z15, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VADDPS       Z16, Z15, Z15
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z17
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z17
 	VADDPS       Z17, Z16, Z16
 	VADDPS       Z16, Z15, Z15
 	VPXORD       Z0, Z15, Z15
@@ -9544,17 +13762,17 @@ tail:
 	VMOVUPS      Z12, Z16
 	VMAXPS       Z15, Z16, Z16
 	VADDPS       Z16, Z17, Z17
-	MOVQ         456(AX), CX
-	VMOVUPS      Z17, K1, (CX)(DX*4)
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
+	MOVQ         152(CX), BX
+	VMOVUPS      Z17, K1, (BX)(DX*4)
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VADDPS       Z16, Z15, Z15
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z18
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z18
 	VADDPS       Z18, Z16, Z16
 	VADDPS       Z16, Z15, Z15
 	VPORD        Z0, Z15, Z16
@@ -9582,54 +13800,75 @@ tail:
 	VFNMADD231PS Z16, Z20, Z18
 	VFMADD231PS  Z19, Z18, Z20
 	VPTERNLOGD   $0xd8, Z0, Z15, Z20
-	MOVQ         480(AX), CX
-	VMOVUPS      Z20, K1, (CX)(DX*4)
-	MOVQ         288(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
-	MOVQ         312(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
+	MOVQ         160(CX), BX
+	VMOVUPS      Z20, K1, (BX)(DX*4)
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VADDPS       Z16, Z15, Z15
-	MOVQ         336(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z16
-	MOVQ         360(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z18
+	MOVQ         112(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	MOVQ         120(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z18
 	VADDPS       Z18, Z16, Z16
 	VADDPS       Z16, Z15, Z15
-	VPORD        Z0, Z15, Z0
-	VMOVUPS      Z1, Z16
-	VMAXPS       Z0, Z16, Z16
-	VMOVUPS      Z5, Z0
-	VFMADD231PS  Z2, Z16, Z0
-	VSUBPS       Z5, Z0, Z0
-	VFNMADD231PS Z3, Z0, Z16
-	VFNMADD231PS Z4, Z0, Z16
-	VMOVUPS      Z11, Z18
-	VFMADD213PS  Z10, Z16, Z18
-	VFMADD213PS  Z9, Z16, Z18
-	VFMADD213PS  Z8, Z16, Z18
-	VFMADD213PS  Z7, Z16, Z18
-	VFMADD213PS  Z6, Z16, Z18
-	VFMADD213PS  Z6, Z16, Z18
-	VSCALEFPS    Z0, Z18, Z18
-	VADDPS       Z6, Z18, Z0
+	VPORD        Z0, Z15, Z16
+	VMOVUPS      Z1, Z18
+	VMAXPS       Z16, Z18, Z18
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z18, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z18
+	VFNMADD231PS Z4, Z16, Z18
+	VMOVUPS      Z11, Z19
+	VFMADD213PS  Z10, Z18, Z19
+	VFMADD213PS  Z9, Z18, Z19
+	VFMADD213PS  Z8, Z18, Z19
+	VFMADD213PS  Z7, Z18, Z19
+	VFMADD213PS  Z6, Z18, Z19
+	VFMADD213PS  Z6, Z18, Z19
+	VSCALEFPS    Z16, Z19, Z19
+	VADDPS       Z6, Z19, Z16
 	VPMOVD2M     Z15, K2
 	VMOVUPS      Z6, Z15
-	VMOVAPS      Z18, K2, Z15
-	VRCP14PS     Z0, Z16
-	VMULPS       Z15, Z16, Z18
-	VFNMADD231PS Z0, Z18, Z15
-	VFMADD231PS  Z16, Z15, Z18
-	MOVQ         504(AX), CX
-	VMOVUPS      Z18, K1, (CX)(DX*4)
-	MOVQ         384(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	VSUBPS       Z17, Z0, Z0
-	VSUBPS       Z0, Z14, Z15
-	VMAXPS       Z15, Z12, Z12
-	VADDPS       Z12, Z0, Z12
-	MOVQ         528(AX), CX
-	VMOVUPS      Z12, K1, (CX)(DX*4)
-	VSUBPS       Z12, Z14, Z14
+	VMOVAPS      Z19, K2, Z15
+	VRCP14PS     Z16, Z18
+	VMULPS       Z15, Z18, Z19
+	VFNMADD231PS Z16, Z19, Z15
+	VFMADD231PS  Z18, Z15, Z19
+	MOVQ         168(CX), BX
+	VMOVUPS      Z19, K1, (BX)(DX*4)
+	MOVQ         128(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	VSUBPS       Z17, Z15, Z15
+	VSUBPS       Z15, Z14, Z16
+	VMOVUPS      Z12, Z17
+	VMAXPS       Z16, Z17, Z17
+	VADDPS       Z17, Z15, Z16
+	MOVQ         176(CX), BX
+	VMOVUPS      Z16, K1, (BX)(DX*4)
+	VSUBPS       Z16, Z14, Z14
+	VMOVUPS      Z1, Z17
+	VMAXPS       Z14, Z17, Z17
+	VMOVUPS      Z13, Z14
+	VMINPS       Z17, Z14, Z14
+	VMOVUPS      Z5, Z17
+	VFMADD231PS  Z2, Z14, Z17
+	VSUBPS       Z5, Z17, Z17
+	VFNMADD231PS Z3, Z17, Z14
+	VFNMADD231PS Z4, Z17, Z14
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z14, Z18
+	VFMADD213PS  Z9, Z14, Z18
+	VFMADD213PS  Z8, Z14, Z18
+	VFMADD213PS  Z7, Z14, Z18
+	VFMADD213PS  Z6, Z14, Z18
+	VFMADD213PS  Z6, Z14, Z18
+	VSCALEFPS    Z17, Z18, Z18
+	MOVQ         184(CX), BX
+	VMOVUPS      Z18, K1, (BX)(DX*4)
+	VSUBPS       Z16, Z15, Z14
 	VMOVUPS      Z1, Z15
 	VMAXPS       Z14, Z15, Z15
 	VMOVUPS      Z13, Z14
@@ -9647,52 +13886,230 @@ tail:
 	VFMADD213PS  Z6, Z14, Z16
 	VFMADD213PS  Z6, Z14, Z16
 	VSCALEFPS    Z15, Z16, Z16
-	MOVQ         552(AX), CX
-	VMOVUPS      Z16, K1, (CX)(DX*4)
-	VSUBPS       Z12, Z0, Z0
-	VMAXPS       Z0, Z1, Z1
-	VMOVUPS      Z13, Z0
-	VMINPS       Z1, Z0, Z0
-	VMOVUPS      Z5, Z1
-	VFMADD231PS  Z2, Z0, Z1
-	VSUBPS       Z5, Z1, Z1
-	VFNMADD231PS Z3, Z1, Z0
-	VFNMADD231PS Z4, Z1, Z0
-	VMOVUPS      Z11, Z2
-	VFMADD213PS  Z10, Z0, Z2
-	VFMADD213PS  Z9, Z0, Z2
-	VFMADD213PS  Z8, Z0, Z2
-	VFMADD213PS  Z7, Z0, Z2
-	VFMADD213PS  Z6, Z0, Z2
-	VFMADD213PS  Z6, Z0, Z2
-	VSCALEFPS    Z1, Z2, Z2
-	MOVQ         408(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	VMULPS       Z0, Z2, Z0
-	VMULPS       Z20, Z16, Z1
-	VADDPS       Z1, Z0, Z0
-	MOVQ         576(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	MOVQ         432(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z1
-	VMULPS       Z1, Z2, Z1
-	VADDPS       Z16, Z1, Z1
-	MOVQ         600(AX), CX
-	VMOVUPS      Z1, K1, (CX)(DX*4)
-	VDIVPS       Z1, Z0, Z0
-	VMULPS       Z0, Z18, Z0
-	MOVQ         624(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	MOVQ         136(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	VMULPS       Z14, Z16, Z14
+	VMULPS       Z20, Z18, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         192(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	MOVQ         144(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	VMULPS       Z15, Z16, Z15
+	VADDPS       Z18, Z15, Z15
+	MOVQ         200(CX), BX
+	VMOVUPS      Z15, K1, (BX)(DX*4)
+	VDIVPS       Z15, Z14, Z14
+	VMULPS       Z14, Z19, Z14
+	MOVQ         208(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1792(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	MOVQ 184(CX), DX
+	MOVQ 1872(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 184(CX)
+	MOVQ 192(CX), DX
+	MOVQ 1952(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 192(CX)
+	MOVQ 200(CX), DX
+	MOVQ 2032(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 200(CX)
+	MOVQ 208(CX), DX
+	MOVQ 2112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 208(CX)
+	JMP  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func slstmBackwardAVX512(v [][]float32, n int)
+// func slstmBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·slstmBackwardAVX512(SB), NOSPLIT, $0-32
+TEXT ·slstmBackwardAVX512(SB), NOSPLIT, $0-64
 	MOVQ         v_base+0(FP), AX
-	MOVQ         n+24(FP), CX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	MOVQ         1440(AX), DX
+	MOVQ         1464(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 144(CX)
+	MOVQ         1520(AX), DX
+	MOVQ         1544(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 152(CX)
+	MOVQ         1600(AX), DX
+	MOVQ         1624(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 160(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c42b20000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -9706,43 +14123,47 @@ TEXT ·slstmBackwardAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c3c0913d8<>+0(SB), Z10
 	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
 	VBROADCASTSS c80000000<>+0(SB), Z12
-	XORQ         DX, DX
-	SUBQ         $0x10, CX
-	JLT          tail
+	MOVQ         rows+56(FP), SI
+
+row:
+	MOVQ n+48(FP), BX
+	XORQ DX, DX
+	SUBQ $0x10, BX
+	JLT  tail
 
 loop:
-	MOVQ         (AX), BX
-	VMOVUPS      (BX)(DX*4), Z13
-	MOVQ         24(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         (CX), DI
+	VMOVUPS      (DI)(DX*4), Z13
+	MOVQ         8(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VADDPS       Z14, Z13, Z13
-	MOVQ         48(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
-	MOVQ         72(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         16(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
+	MOVQ         24(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VDIVPS       Z15, Z14, Z14
 	VMULPS       Z14, Z13, Z16
-	MOVQ         96(AX), BX
-	VMOVUPS      (BX)(DX*4), Z17
+	MOVQ         32(CX), DI
+	VMOVUPS      (DI)(DX*4), Z17
 	VMULPS       Z17, Z13, Z13
 	VDIVPS       Z15, Z13, Z13
-	MOVQ         120(AX), BX
-	VMOVUPS      (BX)(DX*4), Z15
+	MOVQ         40(CX), DI
+	VMOVUPS      (DI)(DX*4), Z15
 	VADDPS       Z13, Z15, Z15
 	VMULPS       Z14, Z13, Z13
-	MOVQ         144(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         48(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VSUBPS       Z13, Z14, Z13
-	MOVQ         168(AX), BX
-	VMOVUPS      (BX)(DX*4), Z14
+	MOVQ         56(CX), DI
+	VMOVUPS      (DI)(DX*4), Z14
 	VMULPS       Z14, Z13, Z14
-	MOVQ         192(AX), BX
-	VMOVUPS      (BX)(DX*4), Z18
-	MOVQ         216(AX), BX
-	VMOVUPS      (BX)(DX*4), Z19
+	MOVQ         64(CX), DI
+	VMOVUPS      (DI)(DX*4), Z18
+	MOVQ         72(CX), DI
+	VMOVUPS      (DI)(DX*4), Z19
 	VSUBPS       Z19, Z18, Z18
-	MOVQ         240(AX), BX
-	VMOVUPS      (BX)(DX*4), Z20
+	MOVQ         80(CX), DI
+	VMOVUPS      (DI)(DX*4), Z20
 	VSUBPS       Z20, Z18, Z18
 	VMOVUPS      Z0, Z20
 	VMAXPS       Z18, Z20, Z20
@@ -9762,40 +14183,40 @@ loop:
 	VFMADD213PS  Z6, Z18, Z21
 	VSCALEFPS    Z20, Z21, Z21
 	VMULPS       Z21, Z13, Z18
-	MOVQ         336(AX), BX
-	VMOVUPS      Z18, (BX)(DX*4)
-	MOVQ         264(AX), BX
-	VMOVUPS      (BX)(DX*4), Z18
+	MOVQ         112(CX), DI
+	VMOVUPS      Z18, (DI)(DX*4)
+	MOVQ         88(CX), DI
+	VMOVUPS      (DI)(DX*4), Z18
 	VMULPS       Z18, Z15, Z20
 	VADDPS       Z20, Z13, Z13
-	MOVQ         288(AX), BX
-	VMOVUPS      (BX)(DX*4), Z20
+	MOVQ         96(CX), DI
+	VMOVUPS      (DI)(DX*4), Z20
 	VMULPS       Z20, Z15, Z22
-	MOVQ         312(AX), BX
-	VMOVUPS      (BX)(DX*4), Z23
+	MOVQ         104(CX), DI
+	VMOVUPS      (DI)(DX*4), Z23
 	VMULPS       Z23, Z15, Z23
 	VADDPS       Z23, Z14, Z14
 	VMULPS       Z21, Z15, Z15
-	MOVQ         360(AX), BX
-	VMOVUPS      Z15, (BX)(DX*4)
+	MOVQ         120(CX), DI
+	VMOVUPS      Z15, (DI)(DX*4)
 	VMULPS       Z21, Z14, Z14
-	MOVQ         384(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         128(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	VMULPS       Z20, Z13, Z13
-	MOVQ         408(AX), BX
-	VMOVUPS      Z13, (BX)(DX*4)
+	MOVQ         136(CX), DI
+	VMOVUPS      Z13, (DI)(DX*4)
 	VPXORD       Z12, Z14, Z13
 	VMOVUPS      Z6, Z14
 	VSUBPS       Z17, Z14, Z14
 	VMULPS       Z17, Z16, Z15
 	VMULPS       Z15, Z14, Z14
-	MOVQ         432(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         144(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	VMOVUPS      Z6, Z14
 	VFNMADD231PS Z18, Z18, Z14
 	VMULPS       Z22, Z14, Z14
-	MOVQ         456(AX), BX
-	VMOVUPS      Z14, (BX)(DX*4)
+	MOVQ         152(CX), DI
+	VMOVUPS      Z14, (DI)(DX*4)
 	VMULPS       v3f000000<>+0(SB), Z19, Z14
 	VPORD        Z12, Z14, Z15
 	VMOVUPS      vc1a00000<>+0(SB), Z16
@@ -9830,137 +14251,228 @@ loop:
 	VFMADD231PS  Z15, Z18, Z16
 	VMULPS       Z13, Z16, Z16
 	VPXORD       Z12, Z16, Z13
-	MOVQ         480(AX), BX
-	VMOVUPS      Z13, (BX)(DX*4)
+	MOVQ         160(CX), DI
+	VMOVUPS      Z13, (DI)(DX*4)
 	ADDQ         $0x10, DX
-	SUBQ         $0x10, CX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, CX
-	JZ           done
-	MOVL         $0x0000ffff, BX
-	BZHIL        CX, BX, BX
-	KMOVW        BX, K1
-	MOVQ         (AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z13
-	MOVQ         24(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, DI
+	BZHIL        BX, DI, DI
+	KMOVW        DI, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z13
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
 	VADDPS       Z14, Z13, Z13
-	MOVQ         48(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
-	MOVQ         72(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VDIVPS       Z15, Z14, Z14
 	VMULPS       Z14, Z13, Z16
-	MOVQ         96(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z17
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z17
 	VMULPS       Z17, Z13, Z13
 	VDIVPS       Z15, Z13, Z13
-	MOVQ         120(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z15
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z13, Z15, Z15
 	VMULPS       Z14, Z13, Z13
-	MOVQ         144(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
 	VSUBPS       Z13, Z14, Z13
-	MOVQ         168(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z14
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
 	VMULPS       Z14, Z13, Z14
-	MOVQ         192(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z18
-	MOVQ         216(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z19
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z18
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z19
 	VSUBPS       Z19, Z18, Z18
-	MOVQ         240(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z20
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z20
 	VSUBPS       Z20, Z18, Z18
-	VMAXPS       Z18, Z0, Z0
-	VMINPS       Z0, Z1, Z1
-	VMOVUPS      Z5, Z0
-	VFMADD231PS  Z2, Z1, Z0
-	VSUBPS       Z5, Z0, Z0
-	VFNMADD231PS Z3, Z0, Z1
-	VFNMADD231PS Z4, Z0, Z1
-	VMOVUPS      Z11, Z2
-	VFMADD213PS  Z10, Z1, Z2
-	VFMADD213PS  Z9, Z1, Z2
-	VFMADD213PS  Z8, Z1, Z2
-	VFMADD213PS  Z7, Z1, Z2
-	VFMADD213PS  Z6, Z1, Z2
-	VFMADD213PS  Z6, Z1, Z2
-	VSCALEFPS    Z0, Z2, Z2
-	VMULPS       Z2, Z13, Z0
-	MOVQ         336(AX), CX
-	VMOVUPS      Z0, K1, (CX)(DX*4)
-	MOVQ         264(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z0
-	VMULPS       Z0, Z15, Z1
-	VADDPS       Z1, Z13, Z1
-	MOVQ         288(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z3
-	VMULPS       Z3, Z15, Z4
-	MOVQ         312(AX), CX
-	VMOVUPS.Z    (CX)(DX*4), K1, Z5
-	VMULPS       Z5, Z15, Z5
-	VADDPS       Z5, Z14, Z5
-	VMULPS       Z2, Z15, Z7
-	MOVQ         360(AX), CX
-	VMOVUPS      Z7, K1, (CX)(DX*4)
-	VMULPS       Z2, Z5, Z2
-	MOVQ         384(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VMULPS       Z3, Z1, Z1
-	MOVQ         408(AX), CX
-	VMOVUPS      Z1, K1, (CX)(DX*4)
-	VPXORD       Z12, Z2, Z1
-	VMOVUPS      Z6, Z2
-	VSUBPS       Z17, Z2, Z2
-	VMULPS       Z17, Z16, Z3
-	VMULPS       Z3, Z2, Z2
-	MOVQ         432(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VMOVUPS      Z6, Z2
-	VFNMADD231PS Z0, Z0, Z2
-	VMULPS       Z4, Z2, Z2
-	MOVQ         456(AX), CX
-	VMOVUPS      Z2, K1, (CX)(DX*4)
-	VMULPS       v3f000000<>+0(SB), Z19, Z0
-	VPORD        Z12, Z0, Z2
-	VMOVUPS      vc1a00000<>+0(SB), Z3
-	VMAXPS       Z2, Z3, Z3
-	VMOVUPS      v4b40007f<>+0(SB), Z2
-	VFMADD231PS  v4038aa3b<>+0(SB), Z3, Z2
-	VSUBPS       v4b40007f<>+0(SB), Z2, Z4
-	VFNMADD231PS v3eb17218<>+0(SB), Z4, Z3
-	VFNMADD231PS vb082e308<>+0(SB), Z4, Z3
-	VMOVUPS      v3d35f5ff<>+0(SB), Z4
-	VFMADD213PS  v3e0913d8<>+0(SB), Z3, Z4
-	VFMADD213PS  v3eaaab3a<>+0(SB), Z3, Z4
-	VFMADD213PS  v3f2aaa58<>+0(SB), Z3, Z4
-	VFMADD213PS  v3f7fffff<>+0(SB), Z3, Z4
-	VMULPS       Z3, Z3, Z5
-	VFMADD213PS  Z3, Z5, Z4
-	VPSLLD       $0x17, Z2, Z2
-	VMOVUPS      vbf000000<>+0(SB), Z3
-	VFMADD231PS  v3f000000<>+0(SB), Z2, Z3
-	VFMADD231PS  Z4, Z2, Z3
-	VADDPS       Z6, Z3, Z2
-	VRCP14PS     Z2, Z4
-	VMULPS       Z3, Z4, Z5
-	VFNMADD231PS Z2, Z5, Z3
-	VFMADD231PS  Z4, Z3, Z5
-	VPTERNLOGD   $0xd8, Z12, Z0, Z5
-	VADDPS       Z6, Z5, Z0
-	VADDPS       Z5, Z5, Z5
-	VRCP14PS     Z0, Z2
-	VMULPS       Z5, Z2, Z3
-	VFNMADD231PS Z0, Z3, Z5
-	VFMADD231PS  Z2, Z5, Z3
-	VMULPS       Z1, Z3, Z3
-	VPXORD       Z12, Z3, Z0
-	MOVQ         480(AX), AX
-	VMOVUPS      Z0, K1, (AX)(DX*4)
+	VMOVUPS      Z0, Z20
+	VMAXPS       Z18, Z20, Z20
+	VMOVUPS      Z1, Z18
+	VMINPS       Z20, Z18, Z18
+	VMOVUPS      Z5, Z20
+	VFMADD231PS  Z2, Z18, Z20
+	VSUBPS       Z5, Z20, Z20
+	VFNMADD231PS Z3, Z20, Z18
+	VFNMADD231PS Z4, Z20, Z18
+	VMOVUPS      Z11, Z21
+	VFMADD213PS  Z10, Z18, Z21
+	VFMADD213PS  Z9, Z18, Z21
+	VFMADD213PS  Z8, Z18, Z21
+	VFMADD213PS  Z7, Z18, Z21
+	VFMADD213PS  Z6, Z18, Z21
+	VFMADD213PS  Z6, Z18, Z21
+	VSCALEFPS    Z20, Z21, Z21
+	VMULPS       Z21, Z13, Z18
+	MOVQ         112(CX), BX
+	VMOVUPS      Z18, K1, (BX)(DX*4)
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z18
+	VMULPS       Z18, Z15, Z20
+	VADDPS       Z20, Z13, Z13
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z20
+	VMULPS       Z20, Z15, Z22
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z23
+	VMULPS       Z23, Z15, Z23
+	VADDPS       Z23, Z14, Z14
+	VMULPS       Z21, Z15, Z15
+	MOVQ         120(CX), BX
+	VMOVUPS      Z15, K1, (BX)(DX*4)
+	VMULPS       Z21, Z14, Z14
+	MOVQ         128(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	VMULPS       Z20, Z13, Z13
+	MOVQ         136(CX), BX
+	VMOVUPS      Z13, K1, (BX)(DX*4)
+	VPXORD       Z12, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z17, Z14, Z14
+	VMULPS       Z17, Z16, Z15
+	VMULPS       Z15, Z14, Z14
+	MOVQ         144(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	VMOVUPS      Z6, Z14
+	VFNMADD231PS Z18, Z18, Z14
+	VMULPS       Z22, Z14, Z14
+	MOVQ         152(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	VMULPS       v3f000000<>+0(SB), Z19, Z14
+	VPORD        Z12, Z14, Z15
+	VMOVUPS      vc1a00000<>+0(SB), Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      v4b40007f<>+0(SB), Z15
+	VFMADD231PS  v4038aa3b<>+0(SB), Z16, Z15
+	VSUBPS       v4b40007f<>+0(SB), Z15, Z17
+	VFNMADD231PS v3eb17218<>+0(SB), Z17, Z16
+	VFNMADD231PS vb082e308<>+0(SB), Z17, Z16
+	VMOVUPS      v3d35f5ff<>+0(SB), Z17
+	VFMADD213PS  v3e0913d8<>+0(SB), Z16, Z17
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z16, Z17
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z16, Z17
+	VFMADD213PS  v3f7fffff<>+0(SB), Z16, Z17
+	VMULPS       Z16, Z16, Z18
+	VFMADD213PS  Z16, Z18, Z17
+	VPSLLD       $0x17, Z15, Z15
+	VMOVUPS      vbf000000<>+0(SB), Z16
+	VFMADD231PS  v3f000000<>+0(SB), Z15, Z16
+	VFMADD231PS  Z17, Z15, Z16
+	VADDPS       Z6, Z16, Z15
+	VRCP14PS     Z15, Z17
+	VMULPS       Z16, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z16
+	VFMADD231PS  Z17, Z16, Z18
+	VPTERNLOGD   $0xd8, Z12, Z14, Z18
+	VADDPS       Z6, Z18, Z14
+	VADDPS       Z18, Z18, Z18
+	VRCP14PS     Z14, Z15
+	VMULPS       Z18, Z15, Z16
+	VFNMADD231PS Z14, Z16, Z18
+	VFMADD231PS  Z15, Z18, Z16
+	VMULPS       Z13, Z16, Z16
+	VPXORD       Z12, Z16, Z13
+	MOVQ         160(CX), BX
+	VMOVUPS      Z13, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	JMP  row
 
 done:
 	VZEROUPPER

@@ -6,7 +6,7 @@ package fused
 
 import "rnnbench/device/cpu/simd"
 
-// rnnTanhInferenceAVX2 is the inference pass of rnn-tanh over n units. Of v it takes
+// rnnTanhInferenceAVX2 is the inference pass of rnn-tanh over n units of each row. Of v it takes
 // x0, bx0, r0, br0, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -15,18 +15,18 @@ import "rnnbench/device/cpu/simd"
 //	next0 = tanh t1
 //
 //go:noescape
-func rnnTanhInferenceAVX2(v [][]float32, n int)
+func rnnTanhInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// rnnTanhBackwardAVX2 is the backward pass of rnn-tanh over n units. Of v it takes
+// rnnTanhBackwardAVX2 is the backward pass of rnn-tanh over n units of each row. Of v it takes
 // dout0, dnext0, next0, dx0, and runs:
 //
 //	t0 = add dout0 dnext0
 //	dx0 = tanhgrad t0 next0
 //
 //go:noescape
-func rnnTanhBackwardAVX2(v [][]float32, n int)
+func rnnTanhBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// rnnReluInferenceAVX2 is the inference pass of rnn-relu over n units. Of v it takes
+// rnnReluInferenceAVX2 is the inference pass of rnn-relu over n units of each row. Of v it takes
 // x0, bx0, r0, br0, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -35,18 +35,18 @@ func rnnTanhBackwardAVX2(v [][]float32, n int)
 //	next0 = relu t1
 //
 //go:noescape
-func rnnReluInferenceAVX2(v [][]float32, n int)
+func rnnReluInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// rnnReluBackwardAVX2 is the backward pass of rnn-relu over n units. Of v it takes
+// rnnReluBackwardAVX2 is the backward pass of rnn-relu over n units of each row. Of v it takes
 // dout0, dnext0, next0, dx0, and runs:
 //
 //	t0 = add dout0 dnext0
 //	dx0 = relugrad t0 next0
 //
 //go:noescape
-func rnnReluBackwardAVX2(v [][]float32, n int)
+func rnnReluBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// gruInferenceAVX2 is the inference pass of gru over n units. Of v it takes
+// gruInferenceAVX2 is the inference pass of gru over n units of each row. Of v it takes
 // x0, bx0, r0, br0, x1, bx1, r1, br1, r2, br2, x2, bx2, prev0, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -68,9 +68,9 @@ func rnnReluBackwardAVX2(v [][]float32, n int)
 //	next0 = add t0 t2
 //
 //go:noescape
-func gruInferenceAVX2(v [][]float32, n int)
+func gruInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// gruForwardAVX2 is the forward pass of gru over n units. Of v it takes
+// gruForwardAVX2 is the forward pass of gru over n units of each row. Of v it takes
 // x0, bx0, r0, br0, x1, bx1, r1, br1, r2, br2, x2, bx2, prev0, saved0, saved1, saved2, saved3, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -92,9 +92,9 @@ func gruInferenceAVX2(v [][]float32, n int)
 //	next0 = add t1 t0
 //
 //go:noescape
-func gruForwardAVX2(v [][]float32, n int)
+func gruForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// gruBackwardAVX2 is the backward pass of gru over n units. Of v it takes
+// gruBackwardAVX2 is the backward pass of gru over n units of each row. Of v it takes
 // dout0, dnext0, prev0, saved1, saved3, saved2, saved0, dprev0, dx2, dr2, dx1, dx0, dr0, dr1, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -113,9 +113,9 @@ func gruForwardAVX2(v [][]float32, n int)
 //	dr1 = copy dx1
 //
 //go:noescape
-func gruBackwardAVX2(v [][]float32, n int)
+func gruBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// lstmInferenceAVX2 is the inference pass of lstm over n units. Of v it takes
+// lstmInferenceAVX2 is the inference pass of lstm over n units of each row. Of v it takes
 // x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev1, next1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -141,9 +141,9 @@ func gruBackwardAVX2(v [][]float32, n int)
 //	next0 = mul t4 t3
 //
 //go:noescape
-func lstmInferenceAVX2(v [][]float32, n int)
+func lstmInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// lstmForwardAVX2 is the forward pass of lstm over n units. Of v it takes
+// lstmForwardAVX2 is the forward pass of lstm over n units of each row. Of v it takes
 // x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -169,9 +169,9 @@ func lstmInferenceAVX2(v [][]float32, n int)
 //	next0 = mul saved3 t1
 //
 //go:noescape
-func lstmForwardAVX2(v [][]float32, n int)
+func lstmForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// lstmBackwardAVX2 is the backward pass of lstm over n units. Of v it takes
+// lstmBackwardAVX2 is the backward pass of lstm over n units of each row. Of v it takes
 // dout0, dnext0, next1, saved3, dnext1, saved2, saved0, prev1, saved1, dprev1, dx3, dx2, dx1, dx0, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -190,9 +190,9 @@ func lstmForwardAVX2(v [][]float32, n int)
 //	dx0 = sigmoidgrad t0 saved0
 //
 //go:noescape
-func lstmBackwardAVX2(v [][]float32, n int)
+func lstmBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// lstmPeepholeInferenceAVX2 is the inference pass of lstm-peephole over n units. Of v it takes
+// lstmPeepholeInferenceAVX2 is the inference pass of lstm-peephole over n units of each row. Of v it takes
 // x0, bx0, r0, br0, p0, prev1, x1, bx1, r1, br1, p1, x2, bx2, r2, br2, x3, bx3, r3, br3, p2, next1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -224,9 +224,9 @@ func lstmBackwardAVX2(v [][]float32, n int)
 //	next0 = mul t3 t1
 //
 //go:noescape
-func lstmPeepholeInferenceAVX2(v [][]float32, n int)
+func lstmPeepholeInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// lstmPeepholeForwardAVX2 is the forward pass of lstm-peephole over n units. Of v it takes
+// lstmPeepholeForwardAVX2 is the forward pass of lstm-peephole over n units of each row. Of v it takes
 // x0, bx0, r0, br0, p0, prev1, x1, bx1, r1, br1, p1, x2, bx2, r2, br2, x3, bx3, r3, br3, p2, saved0, saved1, saved2, next1, saved3, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -258,9 +258,9 @@ func lstmPeepholeInferenceAVX2(v [][]float32, n int)
 //	next0 = mul saved3 t0
 //
 //go:noescape
-func lstmPeepholeForwardAVX2(v [][]float32, n int)
+func lstmPeepholeForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// lstmPeepholeBackwardAVX2 is the backward pass of lstm-peephole over n units. Of v it takes
+// lstmPeepholeBackwardAVX2 is the backward pass of lstm-peephole over n units of each row. Of v it takes
 // dout0, dnext0, next1, saved3, dnext1, p2, saved2, saved0, prev1, saved1, p1, p0, dp0, dp1, dp2, dx3, dx2, dx1, dx0, dprev1, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -291,9 +291,9 @@ func lstmPeepholeForwardAVX2(v [][]float32, n int)
 //	dp2 = add dp2 t2
 //
 //go:noescape
-func lstmPeepholeBackwardAVX2(v [][]float32, n int)
+func lstmPeepholeBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// lstmCInferenceAVX2 is the inference pass of lstm-c over n units. Of v it takes
+// lstmCInferenceAVX2 is the inference pass of lstm-c over n units of each row. Of v it takes
 // x0, bx0, p0, prev1, x1, bx1, p1, x2, bx2, x3, bx3, p2, next1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -317,9 +317,9 @@ func lstmPeepholeBackwardAVX2(v [][]float32, n int)
 //	next0 = mul t2 t0
 //
 //go:noescape
-func lstmCInferenceAVX2(v [][]float32, n int)
+func lstmCInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// lstmCForwardAVX2 is the forward pass of lstm-c over n units. Of v it takes
+// lstmCForwardAVX2 is the forward pass of lstm-c over n units of each row. Of v it takes
 // x0, bx0, p0, prev1, x1, bx1, p1, x2, bx2, x3, bx3, p2, saved0, saved1, saved2, next1, saved3, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -343,9 +343,9 @@ func lstmCInferenceAVX2(v [][]float32, n int)
 //	next0 = mul saved3 t0
 //
 //go:noescape
-func lstmCForwardAVX2(v [][]float32, n int)
+func lstmCForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// gilrInferenceAVX2 is the inference pass of gilr over n units. Of v it takes
+// gilrInferenceAVX2 is the inference pass of gilr over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -358,9 +358,9 @@ func lstmCForwardAVX2(v [][]float32, n int)
 //	next0 = add t2 t1
 //
 //go:noescape
-func gilrInferenceAVX2(v [][]float32, n int)
+func gilrInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// gilrForwardAVX2 is the forward pass of gilr over n units. Of v it takes
+// gilrForwardAVX2 is the forward pass of gilr over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -373,9 +373,9 @@ func gilrInferenceAVX2(v [][]float32, n int)
 //	next0 = add t0 t1
 //
 //go:noescape
-func gilrForwardAVX2(v [][]float32, n int)
+func gilrForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// gilrBackwardAVX2 is the backward pass of gilr over n units. Of v it takes
+// gilrBackwardAVX2 is the backward pass of gilr over n units of each row. Of v it takes
 // dout0, dnext0, saved1, saved0, prev0, dprev0, dx1, dx0, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -390,9 +390,9 @@ func gilrForwardAVX2(v [][]float32, n int)
 //	dx0 = sigmoidgrad t3 saved0
 //
 //go:noescape
-func gilrBackwardAVX2(v [][]float32, n int)
+func gilrBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// sruInferenceAVX2 is the inference pass of sru over n units. Of v it takes
+// sruInferenceAVX2 is the inference pass of sru over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, next1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -412,9 +412,9 @@ func gilrBackwardAVX2(v [][]float32, n int)
 //	next0 = add t0 t3
 //
 //go:noescape
-func sruInferenceAVX2(v [][]float32, n int)
+func sruInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// sruForwardAVX2 is the forward pass of sru over n units. Of v it takes
+// sruForwardAVX2 is the forward pass of sru over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
 //
 //	saved0 = add x0 bx0
@@ -434,9 +434,9 @@ func sruInferenceAVX2(v [][]float32, n int)
 //	next0 = add t1 t0
 //
 //go:noescape
-func sruForwardAVX2(v [][]float32, n int)
+func sruForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// sruBackwardAVX2 is the backward pass of sru over n units. Of v it takes
+// sruBackwardAVX2 is the backward pass of sru over n units of each row. Of v it takes
 // dout0, dnext0, saved3, saved2, next1, dnext1, saved0, saved1, prev1, dx3, dx0, dprev1, dx2, dx1, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -461,9 +461,9 @@ func sruForwardAVX2(v [][]float32, n int)
 //	dx1 = sigmoidgrad t1 saved1
 //
 //go:noescape
-func sruBackwardAVX2(v [][]float32, n int)
+func sruBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// qrnnInferenceAVX2 is the inference pass of qrnn over n units. Of v it takes
+// qrnnInferenceAVX2 is the inference pass of qrnn over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, prev1, next1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -479,9 +479,9 @@ func sruBackwardAVX2(v [][]float32, n int)
 //	next0 = mul t2 next1
 //
 //go:noescape
-func qrnnInferenceAVX2(v [][]float32, n int)
+func qrnnInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// qrnnForwardAVX2 is the forward pass of qrnn over n units. Of v it takes
+// qrnnForwardAVX2 is the forward pass of qrnn over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, prev1, saved0, saved1, saved2, next1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -497,9 +497,9 @@ func qrnnInferenceAVX2(v [][]float32, n int)
 //	next0 = mul saved2 next1
 //
 //go:noescape
-func qrnnForwardAVX2(v [][]float32, n int)
+func qrnnForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// qrnnBackwardAVX2 is the backward pass of qrnn over n units. Of v it takes
+// qrnnBackwardAVX2 is the backward pass of qrnn over n units of each row. Of v it takes
 // dout0, dnext0, next1, saved2, dnext1, saved0, saved1, prev1, dprev1, dx2, dx1, dx0, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -518,9 +518,9 @@ func qrnnForwardAVX2(v [][]float32, n int)
 //	dx0 = tanhgrad t3 saved0
 //
 //go:noescape
-func qrnnBackwardAVX2(v [][]float32, n int)
+func qrnnBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// lsLstmInferenceAVX2 is the inference pass of ls-lstm over n units. Of v it takes
+// lsLstmInferenceAVX2 is the inference pass of ls-lstm over n units of each row. Of v it takes
 // x4, bx4, x5, bx5, prev2, x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, next2, next1, next0, and runs:
 //
 //	t0 = add x4 bx4
@@ -553,9 +553,9 @@ func qrnnBackwardAVX2(v [][]float32, n int)
 //	next0 = mul t1 next1
 //
 //go:noescape
-func lsLstmInferenceAVX2(v [][]float32, n int)
+func lsLstmInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// lsLstmForwardAVX2 is the forward pass of ls-lstm over n units. Of v it takes
+// lsLstmForwardAVX2 is the forward pass of ls-lstm over n units of each row. Of v it takes
 // x4, bx4, x5, bx5, prev2, x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, saved0, saved1, next2, saved2, saved3, saved4, next1, saved5, next0, and runs:
 //
 //	t0 = add x4 bx4
@@ -588,9 +588,9 @@ func lsLstmInferenceAVX2(v [][]float32, n int)
 //	next0 = mul saved5 next1
 //
 //go:noescape
-func lsLstmForwardAVX2(v [][]float32, n int)
+func lsLstmForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// lsLstmBackwardAVX2 is the backward pass of ls-lstm over n units. Of v it takes
+// lsLstmBackwardAVX2 is the backward pass of ls-lstm over n units of each row. Of v it takes
 // dout0, dnext0, next1, saved5, dnext1, prev1, saved4, saved3, saved2, dnext2, saved1, saved0, prev2, dx2, dprev1, dx0, dx3, dx1, dprev2, dx5, dx4, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -616,9 +616,9 @@ func lsLstmForwardAVX2(v [][]float32, n int)
 //	dx4 = sigmoidgrad t2 saved0
 //
 //go:noescape
-func lsLstmBackwardAVX2(v [][]float32, n int)
+func lsLstmBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// mingruInferenceAVX2 is the inference pass of mingru over n units. Of v it takes
+// mingruInferenceAVX2 is the inference pass of mingru over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -635,9 +635,9 @@ func lsLstmBackwardAVX2(v [][]float32, n int)
 //	next0 = add t2 t3
 //
 //go:noescape
-func mingruInferenceAVX2(v [][]float32, n int)
+func mingruInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// mingruForwardAVX2 is the forward pass of mingru over n units. Of v it takes
+// mingruForwardAVX2 is the forward pass of mingru over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -654,9 +654,9 @@ func mingruInferenceAVX2(v [][]float32, n int)
 //	next0 = add t0 t1
 //
 //go:noescape
-func mingruForwardAVX2(v [][]float32, n int)
+func mingruForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// mingruBackwardAVX2 is the backward pass of mingru over n units. Of v it takes
+// mingruBackwardAVX2 is the backward pass of mingru over n units of each row. Of v it takes
 // dout0, dnext0, saved1, saved0, prev0, dprev0, dx1, dx0, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -678,9 +678,9 @@ func mingruForwardAVX2(v [][]float32, n int)
 //	dx0 = sigmoidgrad t5 saved0
 //
 //go:noescape
-func mingruBackwardAVX2(v [][]float32, n int)
+func mingruBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// rgLruInferenceAVX2 is the inference pass of rg-lru over n units. Of v it takes
+// rgLruInferenceAVX2 is the inference pass of rg-lru over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, p0, prev0, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -704,9 +704,9 @@ func mingruBackwardAVX2(v [][]float32, n int)
 //	next0 = add t0 t2
 //
 //go:noescape
-func rgLruInferenceAVX2(v [][]float32, n int)
+func rgLruInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// rgLruForwardAVX2 is the forward pass of rg-lru over n units. Of v it takes
+// rgLruForwardAVX2 is the forward pass of rg-lru over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, p0, prev0, saved0, saved1, saved2, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -730,9 +730,9 @@ func rgLruInferenceAVX2(v [][]float32, n int)
 //	next0 = add t0 t2
 //
 //go:noescape
-func rgLruForwardAVX2(v [][]float32, n int)
+func rgLruForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// rgLruBackwardAVX2 is the backward pass of rg-lru over n units. Of v it takes
+// rgLruBackwardAVX2 is the backward pass of rg-lru over n units of each row. Of v it takes
 // dout0, dnext0, saved1, saved2, p0, saved0, prev0, dp0, dx2, dprev0, dx1, dx0, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -772,9 +772,9 @@ func rgLruForwardAVX2(v [][]float32, n int)
 //	dp0 = add dp0 t2
 //
 //go:noescape
-func rgLruBackwardAVX2(v [][]float32, n int)
+func rgLruBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// slstmInferenceAVX2 is the inference pass of slstm over n units. Of v it takes
+// slstmInferenceAVX2 is the inference pass of slstm over n units of each row. Of v it takes
 // x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev3, prev1, prev2, next3, next1, next2, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -810,9 +810,9 @@ func rgLruBackwardAVX2(v [][]float32, n int)
 //	next0 = mul t4 t1
 //
 //go:noescape
-func slstmInferenceAVX2(v [][]float32, n int)
+func slstmInferenceAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// slstmForwardAVX2 is the forward pass of slstm over n units. Of v it takes
+// slstmForwardAVX2 is the forward pass of slstm over n units of each row. Of v it takes
 // x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev3, prev1, prev2, saved0, saved1, saved2, next3, saved3, next1, next2, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -848,9 +848,9 @@ func slstmInferenceAVX2(v [][]float32, n int)
 //	next0 = mul saved2 t2
 //
 //go:noescape
-func slstmForwardAVX2(v [][]float32, n int)
+func slstmForwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
-// slstmBackwardAVX2 is the backward pass of slstm over n units. Of v it takes
+// slstmBackwardAVX2 is the backward pass of slstm over n units of each row. Of v it takes
 // dout0, dnext0, next1, next2, saved2, dnext1, dnext2, prev2, prev3, saved0, next3, saved1, saved3, prev1, dprev2, dprev1, dprev3, dx0, dx3, dx2, dx1, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -881,7 +881,7 @@ func slstmForwardAVX2(v [][]float32, n int)
 //	dx1 = neg t5
 //
 //go:noescape
-func slstmBackwardAVX2(v [][]float32, n int)
+func slstmBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 
 // linearInferenceLoopAVX2 is the inference pass of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, x1, bx1, next0, and runs:
@@ -2482,7 +2482,7 @@ func handlersAVX2(table []uintptr)
 //go:noescape
 func interpretAVX2(c *Code, v *[]float32, size int, n int, rows int, steps int)
 
-// rnnTanhInferenceAVX512 is the inference pass of rnn-tanh over n units. Of v it takes
+// rnnTanhInferenceAVX512 is the inference pass of rnn-tanh over n units of each row. Of v it takes
 // x0, bx0, r0, br0, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2491,18 +2491,18 @@ func interpretAVX2(c *Code, v *[]float32, size int, n int, rows int, steps int)
 //	next0 = tanh t1
 //
 //go:noescape
-func rnnTanhInferenceAVX512(v [][]float32, n int)
+func rnnTanhInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// rnnTanhBackwardAVX512 is the backward pass of rnn-tanh over n units. Of v it takes
+// rnnTanhBackwardAVX512 is the backward pass of rnn-tanh over n units of each row. Of v it takes
 // dout0, dnext0, next0, dx0, and runs:
 //
 //	t0 = add dout0 dnext0
 //	dx0 = tanhgrad t0 next0
 //
 //go:noescape
-func rnnTanhBackwardAVX512(v [][]float32, n int)
+func rnnTanhBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// rnnReluInferenceAVX512 is the inference pass of rnn-relu over n units. Of v it takes
+// rnnReluInferenceAVX512 is the inference pass of rnn-relu over n units of each row. Of v it takes
 // x0, bx0, r0, br0, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2511,18 +2511,18 @@ func rnnTanhBackwardAVX512(v [][]float32, n int)
 //	next0 = relu t1
 //
 //go:noescape
-func rnnReluInferenceAVX512(v [][]float32, n int)
+func rnnReluInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// rnnReluBackwardAVX512 is the backward pass of rnn-relu over n units. Of v it takes
+// rnnReluBackwardAVX512 is the backward pass of rnn-relu over n units of each row. Of v it takes
 // dout0, dnext0, next0, dx0, and runs:
 //
 //	t0 = add dout0 dnext0
 //	dx0 = relugrad t0 next0
 //
 //go:noescape
-func rnnReluBackwardAVX512(v [][]float32, n int)
+func rnnReluBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// gruInferenceAVX512 is the inference pass of gru over n units. Of v it takes
+// gruInferenceAVX512 is the inference pass of gru over n units of each row. Of v it takes
 // x0, bx0, r0, br0, x1, bx1, r1, br1, r2, br2, x2, bx2, prev0, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2544,9 +2544,9 @@ func rnnReluBackwardAVX512(v [][]float32, n int)
 //	next0 = add t0 t2
 //
 //go:noescape
-func gruInferenceAVX512(v [][]float32, n int)
+func gruInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// gruForwardAVX512 is the forward pass of gru over n units. Of v it takes
+// gruForwardAVX512 is the forward pass of gru over n units of each row. Of v it takes
 // x0, bx0, r0, br0, x1, bx1, r1, br1, r2, br2, x2, bx2, prev0, saved0, saved1, saved2, saved3, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2568,9 +2568,9 @@ func gruInferenceAVX512(v [][]float32, n int)
 //	next0 = add t1 t0
 //
 //go:noescape
-func gruForwardAVX512(v [][]float32, n int)
+func gruForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// gruBackwardAVX512 is the backward pass of gru over n units. Of v it takes
+// gruBackwardAVX512 is the backward pass of gru over n units of each row. Of v it takes
 // dout0, dnext0, prev0, saved1, saved3, saved2, saved0, dprev0, dx2, dr2, dx1, dx0, dr0, dr1, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -2589,9 +2589,9 @@ func gruForwardAVX512(v [][]float32, n int)
 //	dr1 = copy dx1
 //
 //go:noescape
-func gruBackwardAVX512(v [][]float32, n int)
+func gruBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// lstmInferenceAVX512 is the inference pass of lstm over n units. Of v it takes
+// lstmInferenceAVX512 is the inference pass of lstm over n units of each row. Of v it takes
 // x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev1, next1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2617,9 +2617,9 @@ func gruBackwardAVX512(v [][]float32, n int)
 //	next0 = mul t4 t3
 //
 //go:noescape
-func lstmInferenceAVX512(v [][]float32, n int)
+func lstmInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// lstmForwardAVX512 is the forward pass of lstm over n units. Of v it takes
+// lstmForwardAVX512 is the forward pass of lstm over n units of each row. Of v it takes
 // x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2645,9 +2645,9 @@ func lstmInferenceAVX512(v [][]float32, n int)
 //	next0 = mul saved3 t1
 //
 //go:noescape
-func lstmForwardAVX512(v [][]float32, n int)
+func lstmForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// lstmBackwardAVX512 is the backward pass of lstm over n units. Of v it takes
+// lstmBackwardAVX512 is the backward pass of lstm over n units of each row. Of v it takes
 // dout0, dnext0, next1, saved3, dnext1, saved2, saved0, prev1, saved1, dprev1, dx3, dx2, dx1, dx0, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -2666,9 +2666,9 @@ func lstmForwardAVX512(v [][]float32, n int)
 //	dx0 = sigmoidgrad t0 saved0
 //
 //go:noescape
-func lstmBackwardAVX512(v [][]float32, n int)
+func lstmBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// lstmPeepholeInferenceAVX512 is the inference pass of lstm-peephole over n units. Of v it takes
+// lstmPeepholeInferenceAVX512 is the inference pass of lstm-peephole over n units of each row. Of v it takes
 // x0, bx0, r0, br0, p0, prev1, x1, bx1, r1, br1, p1, x2, bx2, r2, br2, x3, bx3, r3, br3, p2, next1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2700,9 +2700,9 @@ func lstmBackwardAVX512(v [][]float32, n int)
 //	next0 = mul t3 t1
 //
 //go:noescape
-func lstmPeepholeInferenceAVX512(v [][]float32, n int)
+func lstmPeepholeInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// lstmPeepholeForwardAVX512 is the forward pass of lstm-peephole over n units. Of v it takes
+// lstmPeepholeForwardAVX512 is the forward pass of lstm-peephole over n units of each row. Of v it takes
 // x0, bx0, r0, br0, p0, prev1, x1, bx1, r1, br1, p1, x2, bx2, r2, br2, x3, bx3, r3, br3, p2, saved0, saved1, saved2, next1, saved3, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2734,9 +2734,9 @@ func lstmPeepholeInferenceAVX512(v [][]float32, n int)
 //	next0 = mul saved3 t0
 //
 //go:noescape
-func lstmPeepholeForwardAVX512(v [][]float32, n int)
+func lstmPeepholeForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// lstmPeepholeBackwardAVX512 is the backward pass of lstm-peephole over n units. Of v it takes
+// lstmPeepholeBackwardAVX512 is the backward pass of lstm-peephole over n units of each row. Of v it takes
 // dout0, dnext0, next1, saved3, dnext1, p2, saved2, saved0, prev1, saved1, p1, p0, dp0, dp1, dp2, dx3, dx2, dx1, dx0, dprev1, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -2767,9 +2767,9 @@ func lstmPeepholeForwardAVX512(v [][]float32, n int)
 //	dp2 = add dp2 t2
 //
 //go:noescape
-func lstmPeepholeBackwardAVX512(v [][]float32, n int)
+func lstmPeepholeBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// lstmCInferenceAVX512 is the inference pass of lstm-c over n units. Of v it takes
+// lstmCInferenceAVX512 is the inference pass of lstm-c over n units of each row. Of v it takes
 // x0, bx0, p0, prev1, x1, bx1, p1, x2, bx2, x3, bx3, p2, next1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2793,9 +2793,9 @@ func lstmPeepholeBackwardAVX512(v [][]float32, n int)
 //	next0 = mul t2 t0
 //
 //go:noescape
-func lstmCInferenceAVX512(v [][]float32, n int)
+func lstmCInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// lstmCForwardAVX512 is the forward pass of lstm-c over n units. Of v it takes
+// lstmCForwardAVX512 is the forward pass of lstm-c over n units of each row. Of v it takes
 // x0, bx0, p0, prev1, x1, bx1, p1, x2, bx2, x3, bx3, p2, saved0, saved1, saved2, next1, saved3, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2819,9 +2819,9 @@ func lstmCInferenceAVX512(v [][]float32, n int)
 //	next0 = mul saved3 t0
 //
 //go:noescape
-func lstmCForwardAVX512(v [][]float32, n int)
+func lstmCForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// gilrInferenceAVX512 is the inference pass of gilr over n units. Of v it takes
+// gilrInferenceAVX512 is the inference pass of gilr over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2834,9 +2834,9 @@ func lstmCForwardAVX512(v [][]float32, n int)
 //	next0 = add t2 t1
 //
 //go:noescape
-func gilrInferenceAVX512(v [][]float32, n int)
+func gilrInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// gilrForwardAVX512 is the forward pass of gilr over n units. Of v it takes
+// gilrForwardAVX512 is the forward pass of gilr over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2849,9 +2849,9 @@ func gilrInferenceAVX512(v [][]float32, n int)
 //	next0 = add t0 t1
 //
 //go:noescape
-func gilrForwardAVX512(v [][]float32, n int)
+func gilrForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// gilrBackwardAVX512 is the backward pass of gilr over n units. Of v it takes
+// gilrBackwardAVX512 is the backward pass of gilr over n units of each row. Of v it takes
 // dout0, dnext0, saved1, saved0, prev0, dprev0, dx1, dx0, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -2866,9 +2866,9 @@ func gilrForwardAVX512(v [][]float32, n int)
 //	dx0 = sigmoidgrad t3 saved0
 //
 //go:noescape
-func gilrBackwardAVX512(v [][]float32, n int)
+func gilrBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// sruInferenceAVX512 is the inference pass of sru over n units. Of v it takes
+// sruInferenceAVX512 is the inference pass of sru over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, next1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2888,9 +2888,9 @@ func gilrBackwardAVX512(v [][]float32, n int)
 //	next0 = add t0 t3
 //
 //go:noescape
-func sruInferenceAVX512(v [][]float32, n int)
+func sruInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// sruForwardAVX512 is the forward pass of sru over n units. Of v it takes
+// sruForwardAVX512 is the forward pass of sru over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
 //
 //	saved0 = add x0 bx0
@@ -2910,9 +2910,9 @@ func sruInferenceAVX512(v [][]float32, n int)
 //	next0 = add t1 t0
 //
 //go:noescape
-func sruForwardAVX512(v [][]float32, n int)
+func sruForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// sruBackwardAVX512 is the backward pass of sru over n units. Of v it takes
+// sruBackwardAVX512 is the backward pass of sru over n units of each row. Of v it takes
 // dout0, dnext0, saved3, saved2, next1, dnext1, saved0, saved1, prev1, dx3, dx0, dprev1, dx2, dx1, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -2937,9 +2937,9 @@ func sruForwardAVX512(v [][]float32, n int)
 //	dx1 = sigmoidgrad t1 saved1
 //
 //go:noescape
-func sruBackwardAVX512(v [][]float32, n int)
+func sruBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// qrnnInferenceAVX512 is the inference pass of qrnn over n units. Of v it takes
+// qrnnInferenceAVX512 is the inference pass of qrnn over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, prev1, next1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2955,9 +2955,9 @@ func sruBackwardAVX512(v [][]float32, n int)
 //	next0 = mul t2 next1
 //
 //go:noescape
-func qrnnInferenceAVX512(v [][]float32, n int)
+func qrnnInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// qrnnForwardAVX512 is the forward pass of qrnn over n units. Of v it takes
+// qrnnForwardAVX512 is the forward pass of qrnn over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, prev1, saved0, saved1, saved2, next1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -2973,9 +2973,9 @@ func qrnnInferenceAVX512(v [][]float32, n int)
 //	next0 = mul saved2 next1
 //
 //go:noescape
-func qrnnForwardAVX512(v [][]float32, n int)
+func qrnnForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// qrnnBackwardAVX512 is the backward pass of qrnn over n units. Of v it takes
+// qrnnBackwardAVX512 is the backward pass of qrnn over n units of each row. Of v it takes
 // dout0, dnext0, next1, saved2, dnext1, saved0, saved1, prev1, dprev1, dx2, dx1, dx0, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -2994,9 +2994,9 @@ func qrnnForwardAVX512(v [][]float32, n int)
 //	dx0 = tanhgrad t3 saved0
 //
 //go:noescape
-func qrnnBackwardAVX512(v [][]float32, n int)
+func qrnnBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// lsLstmInferenceAVX512 is the inference pass of ls-lstm over n units. Of v it takes
+// lsLstmInferenceAVX512 is the inference pass of ls-lstm over n units of each row. Of v it takes
 // x4, bx4, x5, bx5, prev2, x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, next2, next1, next0, and runs:
 //
 //	t0 = add x4 bx4
@@ -3029,9 +3029,9 @@ func qrnnBackwardAVX512(v [][]float32, n int)
 //	next0 = mul t1 next1
 //
 //go:noescape
-func lsLstmInferenceAVX512(v [][]float32, n int)
+func lsLstmInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// lsLstmForwardAVX512 is the forward pass of ls-lstm over n units. Of v it takes
+// lsLstmForwardAVX512 is the forward pass of ls-lstm over n units of each row. Of v it takes
 // x4, bx4, x5, bx5, prev2, x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, saved0, saved1, next2, saved2, saved3, saved4, next1, saved5, next0, and runs:
 //
 //	t0 = add x4 bx4
@@ -3064,9 +3064,9 @@ func lsLstmInferenceAVX512(v [][]float32, n int)
 //	next0 = mul saved5 next1
 //
 //go:noescape
-func lsLstmForwardAVX512(v [][]float32, n int)
+func lsLstmForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// lsLstmBackwardAVX512 is the backward pass of ls-lstm over n units. Of v it takes
+// lsLstmBackwardAVX512 is the backward pass of ls-lstm over n units of each row. Of v it takes
 // dout0, dnext0, next1, saved5, dnext1, prev1, saved4, saved3, saved2, dnext2, saved1, saved0, prev2, dx2, dprev1, dx0, dx3, dx1, dprev2, dx5, dx4, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -3092,9 +3092,9 @@ func lsLstmForwardAVX512(v [][]float32, n int)
 //	dx4 = sigmoidgrad t2 saved0
 //
 //go:noescape
-func lsLstmBackwardAVX512(v [][]float32, n int)
+func lsLstmBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// mingruInferenceAVX512 is the inference pass of mingru over n units. Of v it takes
+// mingruInferenceAVX512 is the inference pass of mingru over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -3111,9 +3111,9 @@ func lsLstmBackwardAVX512(v [][]float32, n int)
 //	next0 = add t2 t3
 //
 //go:noescape
-func mingruInferenceAVX512(v [][]float32, n int)
+func mingruInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// mingruForwardAVX512 is the forward pass of mingru over n units. Of v it takes
+// mingruForwardAVX512 is the forward pass of mingru over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -3130,9 +3130,9 @@ func mingruInferenceAVX512(v [][]float32, n int)
 //	next0 = add t0 t1
 //
 //go:noescape
-func mingruForwardAVX512(v [][]float32, n int)
+func mingruForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// mingruBackwardAVX512 is the backward pass of mingru over n units. Of v it takes
+// mingruBackwardAVX512 is the backward pass of mingru over n units of each row. Of v it takes
 // dout0, dnext0, saved1, saved0, prev0, dprev0, dx1, dx0, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -3154,9 +3154,9 @@ func mingruForwardAVX512(v [][]float32, n int)
 //	dx0 = sigmoidgrad t5 saved0
 //
 //go:noescape
-func mingruBackwardAVX512(v [][]float32, n int)
+func mingruBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// rgLruInferenceAVX512 is the inference pass of rg-lru over n units. Of v it takes
+// rgLruInferenceAVX512 is the inference pass of rg-lru over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, p0, prev0, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -3180,9 +3180,9 @@ func mingruBackwardAVX512(v [][]float32, n int)
 //	next0 = add t0 t2
 //
 //go:noescape
-func rgLruInferenceAVX512(v [][]float32, n int)
+func rgLruInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// rgLruForwardAVX512 is the forward pass of rg-lru over n units. Of v it takes
+// rgLruForwardAVX512 is the forward pass of rg-lru over n units of each row. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, p0, prev0, saved0, saved1, saved2, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -3206,9 +3206,9 @@ func rgLruInferenceAVX512(v [][]float32, n int)
 //	next0 = add t0 t2
 //
 //go:noescape
-func rgLruForwardAVX512(v [][]float32, n int)
+func rgLruForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// rgLruBackwardAVX512 is the backward pass of rg-lru over n units. Of v it takes
+// rgLruBackwardAVX512 is the backward pass of rg-lru over n units of each row. Of v it takes
 // dout0, dnext0, saved1, saved2, p0, saved0, prev0, dp0, dx2, dprev0, dx1, dx0, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -3248,9 +3248,9 @@ func rgLruForwardAVX512(v [][]float32, n int)
 //	dp0 = add dp0 t2
 //
 //go:noescape
-func rgLruBackwardAVX512(v [][]float32, n int)
+func rgLruBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// slstmInferenceAVX512 is the inference pass of slstm over n units. Of v it takes
+// slstmInferenceAVX512 is the inference pass of slstm over n units of each row. Of v it takes
 // x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev3, prev1, prev2, next3, next1, next2, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -3286,9 +3286,9 @@ func rgLruBackwardAVX512(v [][]float32, n int)
 //	next0 = mul t4 t1
 //
 //go:noescape
-func slstmInferenceAVX512(v [][]float32, n int)
+func slstmInferenceAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// slstmForwardAVX512 is the forward pass of slstm over n units. Of v it takes
+// slstmForwardAVX512 is the forward pass of slstm over n units of each row. Of v it takes
 // x0, bx0, r0, br0, x1, bx1, r1, br1, x2, bx2, r2, br2, x3, bx3, r3, br3, prev3, prev1, prev2, saved0, saved1, saved2, next3, saved3, next1, next2, next0, and runs:
 //
 //	t0 = add x0 bx0
@@ -3324,9 +3324,9 @@ func slstmInferenceAVX512(v [][]float32, n int)
 //	next0 = mul saved2 t2
 //
 //go:noescape
-func slstmForwardAVX512(v [][]float32, n int)
+func slstmForwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
-// slstmBackwardAVX512 is the backward pass of slstm over n units. Of v it takes
+// slstmBackwardAVX512 is the backward pass of slstm over n units of each row. Of v it takes
 // dout0, dnext0, next1, next2, saved2, dnext1, dnext2, prev2, prev3, saved0, next3, saved1, saved3, prev1, dprev2, dprev1, dprev3, dx0, dx3, dx2, dx1, and runs:
 //
 //	t0 = add dout0 dnext0
@@ -3357,7 +3357,7 @@ func slstmForwardAVX512(v [][]float32, n int)
 //	dx1 = neg t5
 //
 //go:noescape
-func slstmBackwardAVX512(v [][]float32, n int)
+func slstmBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 
 // linearInferenceLoopAVX512 is the inference pass of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, x1, bx1, next0, and runs:
