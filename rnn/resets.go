@@ -197,9 +197,9 @@ func (a *Restart) Back(c *schedule.CellBackward, stream, l, t int) {
 }
 
 // SpreadKnob is the knob by which a technique spreads the resets, for kernels that have a thread
-// for each unit: see Spread. There is none without resets, or with heads.
+// for each unit: see Spread. There is none without resets, with heads, or without recurrent products.
 func SpreadKnob(p Problem, launched bool) []knob.Knob {
-	if p.Resets == 0 || p.Heads > 1 {
+	if p.Resets == 0 || p.Heads > 1 || p.Cell.Recurrent == 0 {
 		return nil
 	}
 	values := []int{0, 1}

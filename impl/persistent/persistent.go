@@ -110,8 +110,8 @@ func waveBlock(steps, layers int) int {
 
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
-	if p.Cell.Recurrent == 0 {
-		return fmt.Errorf("%w: %v has no recurrent product, so it has no weights to keep on chip", schedule.ErrCell, p.Cell)
+	if p.Cell.Window > 1 {
+		return fmt.Errorf("%w: %v reads %d time steps of its input, and a persistent layer reads one", schedule.ErrCell, p.Cell, p.Cell.Window)
 	}
 	if p.Cell.Inner > 0 {
 		return fmt.Errorf("%w: %v has recurrent products that wait for others of the same step, and a persistent layer has one product a step", schedule.ErrCell, p.Cell)
@@ -222,7 +222,7 @@ func (n *network) layout(l int) layer {
 		if !oneHot(n, l) {
 			out.wb = n.Packed(y.W.Name, gh, n.Width(l))
 		}
-		for k := range n.heads() {
+		for k := range n.weighted() {
 			out.rb = append(out.rb, n.Packed(n.weightsOf(out.own.R, k).String(), n.Cell.Recurrent*h, h).All())
 		}
 		out.back = n.Back(l, n.products(l), n.stream(l, 0))
@@ -238,6 +238,14 @@ func (n *network) inputs() int {
 		gates++
 	}
 	return gates * n.Hidden
+}
+
+// weighted is the number of heads that have recurrent weights: all or none.
+func (n *network) weighted() int {
+	if n.Cell.Recurrent == 0 {
+		return 0
+	}
+	return n.heads()
 }
 
 func oneHot(n *network, l int) bool { return l == 0 && n.OneHot }
@@ -343,6 +351,10 @@ func (n *network) forward(l, block int) {
 		if n.spread {
 			s.Spread = all.Columns(x.Cols, n.Hidden)
 		}
+		if n.Cell.Recurrent == 0 {
+			n.Do(n.stream(l, k), schedule.Scan{Sequence: s, Serial: true})
+			continue
+		}
 		n.Do(n.stream(l, k), schedule.Persistent{Sequence: s, R: y.r[k*n.Cell.Recurrent:][:n.Cell.Recurrent]})
 	}
 	if y.folded != nil {
@@ -378,9 +390,12 @@ func (n *network) backward(l, block int) {
 	t, steps := n.steps(block)
 	grad := n.gradientOf(l, t, steps)
 	for k := range n.heads() {
-		n.Do(n.stream(l, k), schedule.PersistentBackward{
-			Sequence: n.sequence(l, t, steps, schedule.View{}, k), SequenceGrad: n.gradient(grad, k), R: y.rb[k],
-		})
+		s, g := n.sequence(l, t, steps, schedule.View{}, k), n.gradient(grad, k)
+		if n.Cell.Recurrent == 0 {
+			n.Do(n.stream(l, k), schedule.ScanBackward{Sequence: s, SequenceGrad: g, Serial: true})
+			continue
+		}
+		n.Do(n.stream(l, k), schedule.PersistentBackward{Sequence: s, SequenceGrad: g, R: y.rb[k]})
 	}
 	if block == 0 && n.firstStep > 0 {
 		y.folded.firstBack()
