@@ -7,6 +7,10 @@
 // while a layer runs a block of steps, the layer above runs the previous block. In a
 // wave, input products run ahead on their own streams.
 //
+// A cell without recurrent products has no such weights. Its units read no state but their own, so
+// all steps of a layer are one serial scan, which keeps states in registers and never waits for
+// others.
+//
 // Reference: Diamos, Sengupta, Catanzaro, Chrzanowski, Coates, Elsen, Engel,
 // Hannun, Satheesh. Persistent RNNs: Stashing Recurrent Weights On-Chip. ICML
 // 2016, section 3.
@@ -222,8 +226,10 @@ func (n *network) layout(l int) layer {
 		if !oneHot(n, l) {
 			out.wb = n.Packed(y.W.Name, gh, n.Width(l))
 		}
-		for k := range n.weighted() {
-			out.rb = append(out.rb, n.Packed(n.weightsOf(out.own.R, k).String(), n.Cell.Recurrent*h, h).All())
+		if n.Cell.Recurrent > 0 {
+			for k := range n.heads() {
+				out.rb = append(out.rb, n.Packed(n.weightsOf(out.own.R, k).String(), n.Cell.Recurrent*h, h).All())
+			}
 		}
 		out.back = n.Back(l, n.products(l), n.stream(l, 0))
 		out.back.ByHead = n.Heads > 1
@@ -238,14 +244,6 @@ func (n *network) inputs() int {
 		gates++
 	}
 	return gates * n.Hidden
-}
-
-// weighted is the number of heads that have recurrent weights: all or none.
-func (n *network) weighted() int {
-	if n.Cell.Recurrent == 0 {
-		return 0
-	}
-	return n.heads()
 }
 
 func oneHot(n *network, l int) bool { return l == 0 && n.OneHot }
