@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"rnnbench/impl/impltest"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 )
 
 // diagonals are the cells whose units read their own states alone, and a linear recurrence with weights
@@ -80,5 +82,29 @@ func TestSerialLayersCompile(t *testing.T) {
 				t.Errorf("%v: %d kernels, want one forward and one backward", c, found)
 			}
 		}
+	}
+}
+
+// TestSerialTakesItsChain: the predicted time of a serial layer grows with its steps, not only with its
+// bytes, so that a long linear recurrence of few units is predicted to be faster by a parallel scan.
+func TestSerialTakesItsChain(t *testing.T) {
+	slowest := func(technique string, steps, batch int) float64 {
+		p := rnn.Problem{Cell: cell.GILR, Input: 8, Hidden: 64, Layers: 1, Batch: batch, Steps: steps}
+		_, s, err := rnn.Layout(impl.Lookup(technique), p, knob.Params{"inputbatch": 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := cuda.Expected(s, nil, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Max(all)
+	}
+	long, short := slowest("persistent", 60_000, 1), slowest("persistent", 6_000, 10)
+	if long < 8*short {
+		t.Errorf("%.3g s for 60,000 steps, %.3g s for as many bytes in 6,000", long, short)
+	}
+	if scan := slowest("scan", 60_000, 1); long < 2*scan {
+		t.Errorf("%.3g s one after another, %.3g s by a scan", long, scan)
 	}
 }

@@ -21,6 +21,31 @@ type Recurrence struct {
 	Compose, ComposeBackward Program
 }
 
+// Chain returns the cost of the longest chain of operations of p, one of r's programs, from a carried
+// value before a step to one after it. A step cannot take less, however much runs side by side.
+func (r *Recurrence) Chain(p Program, cost func(Op) float64) float64 {
+	at := map[Ref]float64{} // values that depend on carried ones
+	for _, s := range r.Carried {
+		at[Ref{Prev, s}], at[Ref{DNext, s}] = 0, 0
+	}
+	for _, in := range p {
+		depends, longest := false, 0.0
+		for _, a := range in.Args() {
+			if c, ok := at[a]; ok {
+				depends, longest = true, max(longest, c)
+			}
+		}
+		if delete(at, in.Out); depends {
+			at[in.Out] = longest + cost(in.Op)
+		}
+	}
+	most := 0.0
+	for _, s := range r.Carried {
+		most = max(most, at[Ref{Prev, s}], at[Ref{DNext, s}])
+	}
+	return most
+}
+
 // inPlace derives the programs by which c's steps run one after another.
 func inPlace(c *Cell) *Recurrence {
 	r := &Recurrence{}

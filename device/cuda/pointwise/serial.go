@@ -34,8 +34,8 @@ type serial struct {
 	grad     *schedule.SequenceGrad // of a backward pass
 	products schedule.View          // recurrent products, which are known beforehand
 	program  cell.Program
-	carried  []int // the states that a step takes from the step before
-	quick    bool  // activations in few operations: the scan is no rival
+	steps    *cell.Recurrence
+	quick    bool // activations in few operations: the scan is no rival
 	name     string
 }
 
@@ -55,6 +55,7 @@ func SerialScan(t *launch.Target, op schedule.Op) launch.Command {
 	c := launch.New(t.Source(func() codegen.Source { return s.source(groups) }, words...),
 		[3]int{ints.CeilDiv(s.Batch()*s.Hidden(), threads), 1, 1}, [3]int{threads, 1, 1}, args...)
 	c.Early = t.Properties.Capability >= 90
+	c.Seconds = s.seconds(op)
 	return c
 }
 
@@ -63,13 +64,13 @@ func newSerial(op schedule.Op) *serial {
 	switch op := op.(type) {
 	case schedule.Scan:
 		r := op.Recurrence()
-		s = serial{Sequence: op.Sequence, products: op.R, program: r.Inference, carried: r.Carried, name: "scan_serial"}
+		s = serial{Sequence: op.Sequence, products: op.R, program: r.Inference, steps: r, name: "scan_serial"}
 		if op.Train {
 			s.program, s.name = r.Forward, "scan_serial_train"
 		}
 	case schedule.ScanBackward:
 		r := op.Recurrence()
-		s = serial{Sequence: op.Sequence, grad: &op.SequenceGrad, program: r.Backward, carried: r.Carried, name: "scan_serial_backward"}
+		s = serial{Sequence: op.Sequence, grad: &op.SequenceGrad, program: r.Backward, steps: r, name: "scan_serial_backward"}
 	default:
 		panic(fmt.Sprintf("cuda: %s is no scan", op.Name()))
 	}
@@ -89,9 +90,34 @@ func (s *serial) view(r cell.Ref) schedule.View {
 // the same at all steps.
 func (s *serial) held(r cell.Ref) bool {
 	if r.Kind == cell.Prev && s.grad == nil {
-		return slices.Contains(s.carried, r.Index)
+		return slices.Contains(s.steps.Carried, r.Index)
 	}
 	return r.Kind.Broadcast() || r.Kind == cell.DNext || r.Kind == cell.DPeep
+}
+
+// Constants of the predicted time. Cycles of operations are latencies of an H200 as published; no
+// serial scan was fitted to them.
+const (
+	serialStart  = 3e-6    // seconds from the start of the kernel to the end of its first steps
+	serialRate   = 3e12    // bytes a second
+	serialClock  = 1.755e9 // cycles a second
+	serialLoop   = 16      // cycles of a step besides its chain
+	serialSimple = 4       // cycles of an addition or multiplication
+	serialSlow   = 50      // cycles of a function: an exponential and a reciprocal, one after the other
+)
+
+// seconds predicts the time of op: the chain of each step, or the bytes.
+func (s *serial) seconds(op schedule.Op) float64 {
+	chain := s.steps.Chain(s.program, func(o cell.Op) float64 {
+		switch o {
+		case cell.Copy, cell.Zero, cell.Const, cell.Neg:
+			return 0
+		case cell.Sigmoid, cell.Tanh, cell.Exp, cell.Softplus, cell.Div, cell.Sqrt:
+			return serialSlow
+		}
+		return serialSimple
+	})
+	return serialStart + max(float64(s.Steps)*(chain+serialLoop)/serialClock, float64(schedule.Bytes(op))/serialRate)
 }
 
 // resets spells what clears states, or their gradients, where sequences begin anew before a step. It
@@ -112,7 +138,7 @@ func (s *serial) resets(reads []cell.Ref) string {
 	}
 	clear("row", func(r cell.Ref) bool { return r.Kind == cell.Prev || r.Kind == cell.R })
 	if s.grad != nil {
-		clear("row + batch", func(r cell.Ref) bool { return r.Kind == cell.DNext && slices.Contains(s.carried, r.Index) })
+		clear("row + batch", func(r cell.Ref) bool { return r.Kind == cell.DNext && slices.Contains(s.steps.Carried, r.Index) })
 	}
 	return b.String()
 }
