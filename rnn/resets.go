@@ -210,9 +210,9 @@ func (a *Restart) Back(c *schedule.CellBackward, stream, l, t int) {
 }
 
 // SpreadKnob is the knob by which a technique spreads the resets, for kernels that have a thread
-// for each unit: see Spread. There is none without resets.
+// for each unit: see Spread. There is none without resets or without recurrent products.
 func SpreadKnob(p Problem, launched bool) []knob.Knob {
-	if p.Resets == 0 {
+	if p.Resets == 0 || p.Cell.Recurrent == 0 {
 		return nil
 	}
 	values := []int{0, 1}

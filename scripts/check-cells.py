@@ -27,8 +27,8 @@ except ImportError as missing:
 sigmoid, tanh, relu = torch.sigmoid, torch.tanh, torch.relu
 
 # The next states of a unit. x are the products of the input with their biases, in the order of the
-# file. R(k, v) is the product of v with the recurrent weights of gate k, with its bias. u is the
-# weight of each unit. s are the states, the output first.
+# file. R(k, v) is the product of v with the recurrent weights of gate k, with its bias. u are the
+# weights of each unit. s are the states, the output first.
 
 
 def mgu(x, R, u, s):
@@ -61,13 +61,26 @@ def indrnn(x, R, u, s):
     return [relu(x[0] + u * s[0])]
 
 
+def gru_diag(x, R, u, s):
+    uz, ur, un = u
+    z, r = sigmoid(x[0] + uz * s[0]), sigmoid(x[1] + ur * s[0])
+    return [(1 - z) * s[0] + z * tanh(x[2] + un * (r * s[0]))]
+
+
+def lstm_diag(x, R, u, s):
+    uf, uz, uo, pf, po = u
+    f = sigmoid(x[0] + uf * s[0] + pf * s[1])
+    c = f * s[1] + (1 - f) * tanh(x[1] + uz * s[0])
+    return [sigmoid(x[2] + uo * s[0] + po * c) * tanh(c), c]
+
+
 def cifg(x, R, u, s):
     f, o = sigmoid(x[0] + R(0, s[0])), sigmoid(x[2] + R(2, s[0]))
     c = f * s[1] + (1 - f) * tanh(x[1] + R(1, s[0]))
     return [o * tanh(c), c]
 
 
-CELLS = {"mgu": mgu, "gru-before": gru_before, "gru-decay": gru_decay, "ligru": ligru, "janet": janet, "indrnn": indrnn, "cifg": cifg}
+CELLS = {"mgu": mgu, "gru-before": gru_before, "gru-decay": gru_decay, "ligru": ligru, "janet": janet, "indrnn": indrnn, "gru-diag": gru_diag, "lstm-diag": lstm_diag, "cifg": cifg}
 
 
 def check(step, data):

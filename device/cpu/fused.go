@@ -135,8 +135,8 @@ func (n needs) floats() int {
 }
 
 // scans adds the needs of a scan.
-func (n *needs) scans(s *schedule.Sequence, programs ...cell.Program) {
-	n.states = max(n.states, len(s.Cell.Recurrence.Carried)*s.Batch()*s.Hidden())
+func (n *needs) scans(s *schedule.Sequence, carried int, programs ...cell.Program) {
+	n.states = max(n.states, carried*s.Batch()*s.Hidden())
 	for _, p := range programs {
 		n.scanVectors = max(n.scanVectors, vectorsOf(p))
 	}
@@ -214,11 +214,11 @@ func (pl *planner) needs(s *schedule.Schedule, f simd.Format, k knob.Params) nee
 			vectors(op.Cell.Backward)
 			most.bands(pl, op.Batch(), op.Hidden(), op.R.Rows, f)
 		case schedule.Scan:
-			rec := op.Cell.Recurrence
-			most.scans(&op.Sequence, rec.Inference, rec.Forward, rec.Compose)
+			rec := op.Recurrence()
+			most.scans(&op.Sequence, len(rec.Carried), rec.Inference, rec.Forward, rec.Compose)
 		case schedule.ScanBackward:
-			rec := op.Cell.Recurrence
-			most.scans(&op.Sequence, rec.Backward, rec.ComposeBackward)
+			rec := op.Recurrence()
+			most.scans(&op.Sequence, len(rec.Carried), rec.Backward, rec.ComposeBackward)
 		}
 	}
 	return most

@@ -24,6 +24,9 @@ func (pl *planner) declined(s *schedule.Schedule, f simd.Format, k knob.Params) 
 			hidden = op.Hidden()
 		case schedule.Scan, schedule.ScanBackward:
 			w := pl.scanOf(op, k)
+			if w.serial && k["scansplit"] > 1 {
+				return fmt.Errorf("cpu: scansplit=%d: %w: a worker runs all steps of its units one after another: leave it out", k["scansplit"], schedule.ErrKnob)
+			}
 			scans, cut = true, cut || w.cut > 1
 			if w.most%w.cut > 0 {
 				return fmt.Errorf("cpu: scansplit=%d: %w: it must divide the %d workers of the scan", w.cut, schedule.ErrKnob, w.most)

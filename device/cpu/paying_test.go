@@ -216,7 +216,7 @@ func TestScansAreEvenlyShared(t *testing.T) {
 		pl := crowded(t, workers)
 		for range 100 {
 			steps, batch, hidden := 64+size(5000), size(70), size(2000)
-			w := pl.newScan(&schedule.Sequence{Cell: cell.Linear, Steps: steps, State: []schedule.View{{M: &schedule.Matrix{Rows: (steps + 1) * batch, Cols: hidden}, Rows: (steps + 1) * batch, Cols: hidden}}}, fused.Inference, fused.Compose)
+			w := pl.newScan(&schedule.Sequence{Cell: cell.Linear, Steps: steps, State: []schedule.View{{M: &schedule.Matrix{Rows: (steps + 1) * batch, Cols: hidden}, Rows: (steps + 1) * batch, Cols: hidden}}}, false, fused.Inference, fused.Compose)
 			w.settle(workers, 1+rng.IntN(workers), nil)
 			if w.batch != batch || w.hidden != hidden {
 				t.Fatalf("a scan of %d × %d", w.batch, w.hidden)

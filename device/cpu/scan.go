@@ -18,6 +18,7 @@ type scan struct {
 	carried              []int    // numbers of the carried states
 	steps, batch, hidden int
 	backward             bool
+	serial               bool // time is never split, and the recurrence need not be linear
 	stream               bool // results bypass the caches
 
 	packed bool      // several sequences of few channels run in one vector

@@ -38,14 +38,14 @@ func (pl *planner) scanOf(op schedule.Op, k knob.Params) *scan {
 	var w *scan
 	switch op := op.(type) {
 	case schedule.Scan:
-		w = pl.newScan(&op.Sequence, pass(op.Train), fused.Compose)
+		w = pl.newScan(&op.Sequence, op.Serial, pass(op.Train), fused.Compose)
 	case schedule.ScanBackward:
-		w = pl.newScan(&op.Sequence, fused.Backward, fused.ComposeBackward)
+		w = pl.newScan(&op.Sequence, op.Serial, fused.Backward, fused.ComposeBackward)
 		w.backward = true
 	default:
 		return nil
 	}
-	for _, l := range []*loop{&w.compose, &w.step} {
+	for _, l := range w.loops() {
 		for _, ref := range l.Vectors() {
 			moves := w.movement(ref)
 			l.at = append(l.at, place{moves: moves, state: slices.Index(w.carried, ref.Index), cut: isCut(ref, moves)})
@@ -55,12 +55,23 @@ func (pl *planner) scanOf(op schedule.Op, k knob.Params) *scan {
 	return w
 }
 
-func (pl *planner) newScan(s *schedule.Sequence, step, compose fused.Pass) *scan {
+func (pl *planner) newScan(s *schedule.Sequence, serial bool, step, compose fused.Pass) *scan {
 	level := pl.kernels.Level()
-	return &scan{
-		step: loop{Loop: fused.NewLoop(level, s.Cell, step)}, compose: loop{Loop: fused.NewLoop(level, s.Cell, compose)},
-		carried: s.Cell.Recurrence.Carried, steps: s.Steps, batch: s.Batch(), hidden: s.Hidden(),
+	w := &scan{step: loop{Loop: fused.NewLoop(level, s.Cell, step)}, serial: serial, steps: s.Steps, batch: s.Batch(), hidden: s.Hidden()}
+	if serial {
+		w.carried = s.Cell.Serial.Carried
+		return w
 	}
+	w.compose, w.carried = loop{Loop: fused.NewLoop(level, s.Cell, compose)}, s.Cell.Recurrence.Carried
+	return w
+}
+
+// loops are the loops of w. A serial scan never composes.
+func (w *scan) loops() []*loop {
+	if w.serial {
+		return []*loop{&w.step}
+	}
+	return []*loop{&w.compose, &w.step}
 }
 
 // movement returns the movement of a vector. Carried states are in the worker's own memory.
@@ -74,7 +85,7 @@ func (w *scan) movement(ref cell.Ref) movement {
 		return factor
 	case ref.Kind == before && slices.Contains(w.carried, ref.Index):
 		return held
-	case ref.Kind == cell.DNext:
+	case ref.Kind == cell.DNext || ref.Kind == cell.DPeep:
 		return perSequence
 	case ref.Kind.Broadcast():
 		return constant
@@ -121,6 +132,8 @@ func (p *binder) scanBackward(op *schedule.ScanBackward) work {
 			return p.column(op.DR, ref.Index, op.Hidden())
 		case cell.DNext:
 			return p.matrix(op.Carry[ref.Index])
+		case cell.DPeep:
+			return p.column(op.DPeep, ref.Index, op.Hidden())
 		}
 		return p.stepped(&op.Sequence, ref)
 	})
@@ -148,7 +161,7 @@ func (p *binder) place(w *scan, find func(cell.Ref) matrix) {
 			w.meetings[first] = p.barrier(p.here.first+first, cut)
 		}
 	}
-	for _, l := range []*loop{&w.compose, &w.step} {
+	for _, l := range w.loops() {
 		for i, ref := range l.Vectors() {
 			if at := &l.at[i]; at.moves != factor && at.moves != held {
 				at.matrix, at.result, at.beside = find(ref), fused.Bypasses(ref.Kind), l.SideBySide(ref)
@@ -180,6 +193,9 @@ func (p *binder) stepped(s *schedule.Sequence, ref cell.Ref) matrix {
 func (w *scan) settle(all, paying int, k knob.Params) {
 	w.stream = w.stepBytes(&w.step)*w.steps > max(cpuid.CPU.Cache.L3, leastL3)
 	cut := min(k["scansplit"], all)
+	if w.serial {
+		cut = 1
+	}
 	if w.most = min(k["scanworkers"], all); w.most == 0 {
 		if w.most = paying; w.stream && !activates(w.step.Program()) {
 			w.most = (all + 1) / 2

@@ -61,7 +61,11 @@ func (d *Device) Knobs(s *schedule.Schedule) []knob.Knob {
 
 // scanKnobs returns the knobs of schedules with scans.
 func (d *Device) scanKnobs(s *schedule.Schedule) []knob.Knob {
-	steps := 0
+	split := []int{0, 1}
+	if d.workers > 1 {
+		split = choices(d.workers)
+	}
+	steps := 0 // of scans that may split time
 	for _, n := range s.Nodes {
 		switch op := n.Op.(type) {
 		case schedule.Scan:
@@ -69,13 +73,12 @@ func (d *Device) scanKnobs(s *schedule.Schedule) []knob.Knob {
 		case schedule.ScanBackward:
 			steps = max(steps, op.Steps)
 		}
+		if schedule.SerialScan(n.Op) {
+			return []knob.Knob{offer("scanworkers", MaxThreads, split...)}
+		}
 	}
 	if steps == 0 {
 		return nil
-	}
-	split := []int{0, 1}
-	if d.workers > 1 {
-		split = choices(d.workers)
 	}
 	chunks := []int{0}
 	for n := 16; n < steps && n <= 4096 && d.workers > 1; n *= 4 {

@@ -263,6 +263,15 @@ func sequenceMakers(c *cell.Cell) map[string]maker {
 			return schedule.ScanBackward{Sequence: s, SequenceGrad: t.gradient(s)}
 		}
 	}
+	if c.Serial != nil {
+		all["serial scan"] = func(t *trial) schedule.Op {
+			return schedule.Scan{Sequence: t.sequence(c, t.flip()), Serial: true}
+		}
+		all["serial scanbackward"] = func(t *trial) schedule.Op {
+			s := t.sequence(c, true)
+			return schedule.ScanBackward{Sequence: s, SequenceGrad: t.gradient(s), Serial: true}
+		}
+	}
 	if c.Recurrent > 0 {
 		all["persistent"] = func(t *trial) schedule.Op {
 			op := schedule.Persistent{Sequence: t.sequence(c, t.flip())}

@@ -37,7 +37,7 @@ func (n *network) eachByHead(views []schedule.View, k int) []schedule.View {
 // sequence returns head k's part of layer l at steps [t, t+steps). x holds the input products.
 func (n *network) sequence(l, t, steps int, x schedule.View, k int) schedule.Sequence {
 	s, own := n.Sequence(l, t, steps, x), n.layers[l].own
-	s.X, s.BX, s.BR, s.Peep = n.byHead(x, k), n.byHead(own.BX.All(), k), n.byHead(own.BR.All(), k), n.byHead(rnn.Maybe(own.Peep), k)
+	s.X, s.BX, s.BR, s.Peep = n.byHead(x, k), n.byHead(own.BX.All(), k), n.byHead(rnn.Maybe(own.BR), k), n.byHead(rnn.Maybe(own.Peep), k)
 	s.State, s.Saved = n.eachByHead(s.State, k), n.byHead(s.Saved, k)
 	return s
 }

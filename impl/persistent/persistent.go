@@ -7,6 +7,10 @@
 // while a layer runs a block of steps, the layer above runs the previous block. In a
 // wave, input products run ahead on their own streams.
 //
+// A cell without recurrent products has no such weights. Its units read no state but their own, so
+// all steps of a layer are one serial scan, which keeps states in registers and never waits for
+// others.
+//
 // Reference: Diamos, Sengupta, Catanzaro, Chrzanowski, Coates, Elsen, Engel,
 // Hannun, Satheesh. Persistent RNNs: Stashing Recurrent Weights On-Chip. ICML
 // 2016, section 3.
@@ -110,8 +114,8 @@ func waveBlock(steps, layers int) int {
 
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
-	if p.Cell.Recurrent == 0 {
-		return fmt.Errorf("%w: %v has no recurrent product, so it has no weights to keep on chip", schedule.ErrCell, p.Cell)
+	if p.Cell.Window > 1 {
+		return fmt.Errorf("%w: %v reads %d time steps of its input, and a persistent layer reads one", schedule.ErrCell, p.Cell, p.Cell.Window)
 	}
 	if p.Cell.Inner > 0 {
 		return fmt.Errorf("%w: %v has recurrent products that wait for others of the same step, and a persistent layer has one product a step", schedule.ErrCell, p.Cell)
@@ -222,8 +226,10 @@ func (n *network) layout(l int) layer {
 		if !oneHot(n, l) {
 			out.wb = n.Packed(y.W.Name, gh, n.Width(l))
 		}
-		for k := range n.heads() {
-			out.rb = append(out.rb, n.Packed(n.weightsOf(out.own.R, k).String(), n.Cell.Recurrent*h, h).All())
+		if n.Cell.Recurrent > 0 {
+			for k := range n.heads() {
+				out.rb = append(out.rb, n.Packed(n.weightsOf(out.own.R, k).String(), n.Cell.Recurrent*h, h).All())
+			}
 		}
 		out.back = n.Back(l, n.products(l), n.stream(l, 0))
 		out.back.ByHead = n.Heads > 1
@@ -344,6 +350,10 @@ func (n *network) forward(l, block int) {
 	for k := range n.heads() {
 		s := n.sequence(l, t, steps, x, k)
 		s.Spread = spread
+		if n.Cell.Recurrent == 0 {
+			n.Do(n.stream(l, k), schedule.Scan{Sequence: s, Serial: true})
+			continue
+		}
 		n.Do(n.stream(l, k), schedule.Persistent{Sequence: s, R: y.r[k*n.Cell.Recurrent:][:n.Cell.Recurrent]})
 	}
 	if y.folded != nil {
@@ -379,9 +389,12 @@ func (n *network) backward(l, block int) {
 	t, steps := n.steps(block)
 	grad := n.gradientOf(l, t, steps)
 	for k := range n.heads() {
-		n.Do(n.stream(l, k), schedule.PersistentBackward{
-			Sequence: n.sequence(l, t, steps, schedule.View{}, k), SequenceGrad: n.gradient(grad, k), R: y.rb[k],
-		})
+		s, g := n.sequence(l, t, steps, schedule.View{}, k), n.gradient(grad, k)
+		if n.Cell.Recurrent == 0 {
+			n.Do(n.stream(l, k), schedule.ScanBackward{Sequence: s, SequenceGrad: g, Serial: true})
+			continue
+		}
+		n.Do(n.stream(l, k), schedule.PersistentBackward{Sequence: s, SequenceGrad: g, R: y.rb[k]})
 	}
 	if block == 0 && n.firstStep > 0 {
 		y.folded.firstBack()

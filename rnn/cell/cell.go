@@ -58,6 +58,10 @@ type Cell struct {
 	// Recurrence is the cell's linear recurrence; nil: steps do not compose.
 	Recurrence *Recurrence
 
+	// Serial is the recurrence of a cell without recurrent products, linear or not, whose steps run
+	// one after another; nil: the cell has some. Where Recurrence is set too, it is the same.
+	Serial *Recurrence
+
 	// Scanned is what a scan runs in place of a cell with peepholes, else nil. Its backward pass
 	// writes the peepholes' gradients for each step, so that time can be cut; they are summed
 	// later.
@@ -205,7 +209,11 @@ func complete(c Cell, forward func(b *builder)) *Cell {
 	}
 	c.Saved = kept
 	c.derive(p)
-	c.Recurrence = recurrence(&c)
+	inPlace := inPlace(&c)
+	c.Recurrence = composed(&c, inPlace)
+	if c.Recurrent == 0 {
+		c.Serial = inPlace
+	}
 	c.Surrogate, c.Core = split(&c, b.p)
 	if c.sums {
 		c.Scanned = scanned(&c, b.p)

@@ -2,10 +2,9 @@ package cell
 
 import "slices"
 
-// A Recurrence is that of a cell whose steps compose: every state that a step reads becomes a∘h +
-// b, with a and b from the inputs alone. So a chunk of time is one such step, and time can be cut
-// (Martin and Cundy 2017, section 2). Recurrent products count as inputs here. Whether they are
-// known ahead is another question, which Surrogate answers.
+// A Recurrence is how a cell's steps follow each other when nothing but its states ties them.
+// Recurrent products count as inputs here. Whether they are known ahead is another question, which
+// Surrogate answers.
 //
 // The programs work in place: Prev holds a state, and DNext its gradient, both before and after a
 // step.
@@ -14,41 +13,69 @@ type Recurrence struct {
 
 	Inference, Forward, Backward Program
 
-	// Compose and ComposeBackward reduce a chunk in Algorithm 1. They start from states 0 and
-	// factors 1. The steps done so far turn a state h before them into Factor·h + Prev, and a
-	// gradient h after them into Factor·h + DNext.
+	// Compose and ComposeBackward reduce a chunk in Algorithm 1 of Martin and Cundy (2017, section
+	// 2); nil: steps do not compose. They do where every state that a step reads becomes a∘h + b,
+	// with a and b from the inputs alone. Then a chunk of time is one such step, and time can be
+	// cut. They start from states 0 and factors 1. The steps done so far turn a state h before them
+	// into Factor·h + Prev, and a gradient h after them into Factor·h + DNext.
 	Compose, ComposeBackward Program
 }
 
-// recurrence derives c's Recurrence, or returns nil where states do not compose.
-func recurrence(c *Cell) *Recurrence {
-	if len(c.Peeps) > 0 && c.sums { // whose gradients are summed over time
-		return nil
+// Chain returns the cost of the longest chain of operations of p, one of r's programs, from a carried
+// value before a step to one after it. A step cannot take less, however much runs side by side.
+func (r *Recurrence) Chain(p Program, cost func(Op) float64) float64 {
+	at := map[Ref]float64{} // values that depend on carried ones
+	for _, s := range r.Carried {
+		at[Ref{Prev, s}], at[Ref{DNext, s}] = 0, 0
 	}
+	for _, in := range p {
+		depends, longest := false, 0.0
+		for _, a := range in.Args() {
+			if c, ok := at[a]; ok {
+				depends, longest = true, max(longest, c)
+			}
+		}
+		if delete(at, in.Out); depends {
+			at[in.Out] = longest + cost(in.Op)
+		}
+	}
+	most := 0.0
+	for _, s := range r.Carried {
+		most = max(most, at[Ref{Prev, s}], at[Ref{DNext, s}])
+	}
+	return most
+}
+
+// inPlace derives the programs by which c's steps run one after another.
+func inPlace(c *Cell) *Recurrence {
 	r := &Recurrence{}
 	for s := range c.States {
-		if c.DirectPrev(s) {
+		if slices.ContainsFunc(c.Forward, func(in Instr) bool { return slices.Contains(in.Args(), Ref{Prev, s}) }) {
 			r.Carried = append(r.Carried, s)
 		}
 	}
-	var ok, okBack bool
-	r.Compose, ok = c.Inference.compose(Prev, Next, r.Carried)
-	r.ComposeBackward, okBack = c.Backward.compose(DNext, DPrev, r.Carried)
+	r.Inference, r.Forward = c.Inference.inPlace(r.Carried), c.Forward.inPlace(r.Carried)
+	r.Backward = c.Backward.renamed(func(v Ref) Ref {
+		if v.Kind == DPrev {
+			v.Kind = DNext
+		}
+		return v
+	})
+	return r
+}
+
+// composed adds to r what composes the steps of c. It returns nil where they do not compose, or
+// where gradients of peepholes are summed over time.
+func composed(c *Cell, r *Recurrence) *Recurrence {
+	if len(c.Peeps) > 0 && c.sums {
+		return nil
+	}
+	compose, ok := c.Inference.compose(Prev, Next, r.Carried)
+	back, okBack := c.Backward.compose(DNext, DPrev, r.Carried)
 	if !ok || !okBack {
 		return nil
 	}
-	r.Inference, r.Forward = c.Inference.inPlace(r.Carried), c.Forward.inPlace(r.Carried)
-	r.Backward = make(Program, len(c.Backward))
-	for i, in := range c.Backward {
-		move := func(v Ref) Ref {
-			if v.Kind == DPrev {
-				v.Kind = DNext
-			}
-			return v
-		}
-		in.Out, in.A, in.B = move(in.Out), move(in.A), move(in.B)
-		r.Backward[i] = in
-	}
+	r.Compose, r.ComposeBackward = compose, back
 	return r
 }
 

@@ -200,3 +200,19 @@ func ExampleRecurrence() {
 	// prev0 = copy t1
 	// factor0 = copy t3
 }
+
+// TestChain counts the operations from a state to the next: h' = g∘h + (1-g)∘i has two, and
+// everything else of a gilr is from the inputs. A state that a step overwrites has no chain.
+func TestChain(t *testing.T) {
+	one := func(op Op) float64 { return map[bool]float64{true: 0, false: 1}[op == Copy] }
+	r := GILR.Serial
+	if got := r.Chain(r.Inference, one); got != 2 {
+		t.Errorf("forward: %v operations, want a product and a sum", got)
+	}
+	if got := r.Chain(r.Backward, one); got != 2 {
+		t.Errorf("backward: %v operations, want a sum and a product", got)
+	}
+	if got := r.Chain(Program{{Op: Sigmoid, Out: Ref{Prev, 0}, A: Ref{X, 0}}}, one); got != 0 {
+		t.Errorf("a state from inputs alone: %v", got)
+	}
+}

@@ -23,6 +23,16 @@ func TestPublished(t *testing.T) {
 			return []float64{z*h[0] + (1-z)*math.Max(0, x[1]+r[1])}
 		}},
 		"indrnn": {next: func(x, _, u, h []float64) []float64 { return []float64{math.Max(0, x[0]+u[0]*h[0])} }},
+		"gru-diag": {next: func(x, _, u, h []float64) []float64 {
+			z, r := sigmoid(u[0]*h[0]+x[0]), sigmoid(u[1]*h[0]+x[1])
+			return []float64{(1-z)*h[0] + z*math.Tanh(u[2]*(h[0]*r)+x[2])}
+		}},
+		"lstm-diag": {next: func(x, _, u, h []float64) []float64 { // x is in the order f, z, o, and so is u, with the peepholes of f and o behind
+			f := sigmoid(u[0]*h[0] + x[0] + u[3]*h[1])
+			c := f*h[1] + (1-f)*math.Tanh(u[1]*h[0]+x[1])
+			o := sigmoid(u[2]*h[0] + x[2] + u[4]*c)
+			return []float64{o * math.Tanh(c), c}
+		}},
 		"cifg": {next: func(x, r, _, h []float64) []float64 { // h holds the output and the memory cell
 			f, o := sigmoid(x[0]+r[0]), sigmoid(x[2]+r[2])
 			i := 1 - f

@@ -48,16 +48,19 @@ type PersistentBackward struct {
 }
 
 // Scan runs a layer whose cell has a linear recurrence. So time can be cut and computed in parallel
-// (Martin and Cundy 2017, section 2.1).
+// (Martin and Cundy 2017, section 2.1). A serial scan runs the steps of each unit one after another
+// and keeps its states in registers. So the recurrence need not be linear.
 type Scan struct {
 	Sequence
-	R View // recurrent products known ahead, steps·B × recurrent gates·hidden; empty where the cell has none
+	R      View // recurrent products known ahead, steps·B × recurrent gates·hidden; empty where the cell has none
+	Serial bool // the cell has no recurrent products
 }
 
-// ScanBackward is the gradient of Scan (section 2.2).
+// ScanBackward is the gradient of Scan (section 2.2). A serial one adds to DPeep.
 type ScanBackward struct {
 	Sequence
 	SequenceGrad
+	Serial bool
 }
 
 // Batch is the number of sequences side by side.
@@ -240,38 +243,74 @@ func (p PersistentBackward) check() error {
 	return p.checkSteps(p, p.perStep(), func() Op { return p.StepBack(0) })
 }
 
-func (s Scan) Name() string   { return "scan" }
+// Recurrence is what the steps of s compute.
+func (s *Scan) Recurrence() *cell.Recurrence { return s.recurrence(s.Serial) }
+
+// Recurrence is what the steps of s compute.
+func (s *ScanBackward) Recurrence() *cell.Recurrence { return s.recurrence(s.Serial) }
+
+func (s *Sequence) recurrence(serial bool) *cell.Recurrence {
+	if serial {
+		return s.Cell.Serial
+	}
+	return s.Cell.Recurrence
+}
+
+func (s Scan) Name() string   { return serialName("scan", s.Serial) }
 func (s Scan) Reads() []View  { return some(s.Sequence.reads(), []View{s.R}) }
 func (s Scan) Writes() []View { return s.Sequence.writes() }
 func (s Scan) FLOPs() int64   { return s.cellFLOPs(s.Step(0).Program()) }
 func (s Scan) String() string {
-	return fmt.Sprintf("scan %v %v ← %v %v %d steps", s.Cell, s.State, s.X, s.R, s.Steps) + keepSuffix(s.Keep)
+	return fmt.Sprintf("%s %v %v ← %v %v %d steps", s.Name(), s.Cell, s.State, s.X, s.R, s.Steps) + keepSuffix(s.Keep)
 }
 func (s Scan) check() error {
-	if err := s.checkLinear(s); err != nil {
-		return err
+	if s.Recurrence() == nil {
+		return recurrenceError(s, s.Cell)
 	}
 	return s.checkSteps(s, []View{s.R}, func() Op { return s.Step(0) })
 }
 
-// checkLinear reports a cell that cannot be scanned.
-func (s *Sequence) checkLinear(op Op) error {
-	if s.Cell.Recurrence == nil {
-		return fmt.Errorf("schedule: %s of %v: its recurrence is not linear", op.Name(), s.Cell)
+// Scans reports whether op is a scan or the gradient of one. SerialScan reports whether it is also
+// serial.
+func Scans(op Op) bool {
+	switch op.(type) {
+	case Scan, ScanBackward:
+		return true
 	}
-	return nil
+	return false
 }
 
-func (s ScanBackward) Name() string   { return "scanbackward" }
+func SerialScan(op Op) bool {
+	switch op := op.(type) {
+	case Scan:
+		return op.Serial
+	case ScanBackward:
+		return op.Serial
+	}
+	return false
+}
+
+func serialName(name string, serial bool) string {
+	if serial {
+		return "serial" + name
+	}
+	return name
+}
+
+func recurrenceError(op Op, c *cell.Cell) error {
+	return fmt.Errorf("schedule: %s of %v: its recurrence is not linear, or not without recurrent products", op.Name(), c)
+}
+
+func (s ScanBackward) Name() string   { return serialName("scanbackward", s.Serial) }
 func (s ScanBackward) Reads() []View  { return s.readsBack(&s.SequenceGrad) }
 func (s ScanBackward) Writes() []View { return s.writesBack(&s.SequenceGrad) }
 func (s ScanBackward) FLOPs() int64   { return s.cellFLOPs(s.Cell.Backward) }
 func (s ScanBackward) String() string {
-	return fmt.Sprintf("scan %vbackward %v %v ← %v %d steps", s.Cell, s.DX, s.Carry, s.DOut, s.Steps) + keepSuffix(s.Keep)
+	return fmt.Sprintf("%s %vbackward %v %v ← %v %d steps", serialName("scan", s.Serial), s.Cell, s.DX, s.Carry, s.DOut, s.Steps) + keepSuffix(s.Keep)
 }
 func (s ScanBackward) check() error {
-	if err := s.checkLinear(s); err != nil {
-		return err
+	if s.Recurrence() == nil {
+		return recurrenceError(s, s.Cell)
 	}
 	return s.checkSteps(s, s.perStep(), func() Op { return s.StepBack(0) })
 }

@@ -150,7 +150,7 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 	case schedule.AllReduce:
 		return e.sumOver(op)
 	case schedule.Scan, schedule.ScanBackward:
-		if e.plan.Knobs["scanserial"] != 0 {
+		if e.plan.Knobs["scanserial"] != 0 || schedule.SerialScan(op) {
 			return []launch.Command{pointwise.SerialScan(e.Target, op)}, nil
 		}
 		return []launch.Command{scan.Launch(e.Target, e.plan.cells, op, e.plan.scans[stream])}, nil

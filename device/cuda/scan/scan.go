@@ -103,8 +103,11 @@ func (s *scanCell) after() cell.Kind {
 	return cell.Next
 }
 
-// Scan returns op as a scan; nil: op is none.
+// Scan returns op as a scan; nil: op is none, or is serial.
 func (c Cells) Scan(op schedule.Op) *Scan {
+	if schedule.SerialScan(op) {
+		return nil
+	}
 	switch op := op.(type) {
 	case schedule.Scan:
 		s := &Scan{geometry: geometry{operands: operands{Sequence: op.Sequence, products: op.R}}}
@@ -427,8 +430,7 @@ func (c Cells) Reserve(op schedule.Op, m *launch.Memory, k knob.Params, p driver
 // Knobs returns the knobs of schedules with scans.
 func Knobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
-		switch op.(type) {
-		case schedule.Scan, schedule.ScanBackward:
+		if schedule.Scans(op) && !schedule.SerialScan(op) {
 			return KnobDocs()
 		}
 	}

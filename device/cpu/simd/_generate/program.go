@@ -48,9 +48,10 @@ func routines(entries []catalog.Entry, suffix string) []routine {
 	return all
 }
 
-// camel returns a cell's name as part of a function's name.
+// camel returns a cell's name as part of a function's name, without the hash of its file.
 func camel(cell string) string {
 	name := ""
+	cell, _, _ = strings.Cut(cell, "@")
 	for i, part := range strings.FieldsFunc(cell, func(r rune) bool { return r == '-' || r == ' ' }) {
 		if i > 0 {
 			part = strings.ToUpper(part[:1]) + part[1:]

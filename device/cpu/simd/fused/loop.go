@@ -19,7 +19,7 @@ type Loop struct {
 	width int // units of a vector register
 }
 
-// NewLoop returns the loop of c, a linear recurrence: assembly of level l if there is any,
+// NewLoop returns the loop of c, which has a recurrence: assembly of level l if there is any,
 // otherwise the interpreter.
 func NewLoop(l simd.Level, c *cell.Cell, pass Pass) *Loop {
 	p := catalog.OfScan(c, pass)

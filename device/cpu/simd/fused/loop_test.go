@@ -11,11 +11,16 @@ import (
 	"rnnbench/rnn/cell"
 )
 
-// everyLoop returns the programs of all linear recurrences.
+// everyLoop returns the programs of all linear recurrences, and of some whose scans are serial.
 func everyLoop() []named {
 	var all []named
 	for _, c := range append([]*cell.Cell{cell.Linear}, catalog.Linear(cell.All())...) {
 		for pass := Inference; pass <= ComposeBackward; pass++ {
+			all = append(all, named{c, pass, catalog.OfScan(c, pass)})
+		}
+	}
+	for _, c := range append([]*cell.Cell{cell.RGLRU}, catalog.Diagonals()...) {
+		for pass := Inference; pass <= Backward; pass++ {
 			all = append(all, named{c, pass, catalog.OfScan(c, pass)})
 		}
 	}
@@ -60,7 +65,7 @@ func compareLoop(t *testing.T, l simd.Level, p named, n, rows, steps int, rng *r
 		switch {
 		case r.Kind.Broadcast():
 			v[i] = Vector{Data: make([]float32, n), From: 0, Row: 0, Step: 0}
-		case r.Kind == cell.Prev || r.Kind == cell.DNext || r.Kind == cell.Factor:
+		case r.Kind == cell.Prev || r.Kind == cell.DNext || r.Kind == cell.DPeep || r.Kind == cell.Factor:
 			v[i] = Vector{Data: make([]float32, stride*rows), From: 0, Row: stride, Step: -stride * (rows - 1)}
 		case rng.IntN(2) == 0:
 			v[i] = Vector{Data: make([]float32, stride*rows*steps+16), From: 0, Row: stride, Step: stride}

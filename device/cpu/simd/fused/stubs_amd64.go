@@ -1171,6 +1171,216 @@ func rgLruScanInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps
 //go:noescape
 func rgLruScanComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
+// gruDiagInferenceLoopAVX2 is the inference pass of gru-diag@bfb892a5 over n units of each row of each step. Of v it takes
+// x0, bx0, p0, prev0, x1, bx1, p1, x2, bx2, p2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul p0 prev0
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	t0 = add x1 bx1
+//	t2 = mul p1 prev0
+//	t2 = add t0 t2
+//	t2 = sigmoid t2
+//	t0 = add x2 bx2
+//	t2 = mul t2 prev0
+//	t2 = mul p2 t2
+//	t2 = add t0 t2
+//	t2 = tanh t2
+//	t0 = oneminus t1
+//	t0 = mul t0 prev0
+//	t2 = mul t1 t2
+//	next0 = add t0 t2
+//	prev0 = copy next0
+//
+//go:noescape
+func gruDiagInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// gruDiagForwardLoopAVX2 is the forward pass of gru-diag@bfb892a5 over n units of each row of each step. Of v it takes
+// x0, bx0, p0, prev0, x1, bx1, p1, x2, bx2, p2, saved0, saved1, saved2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul p0 prev0
+//	t1 = add t0 t1
+//	saved0 = sigmoid t1
+//	t1 = add x1 bx1
+//	t0 = mul p1 prev0
+//	t0 = add t1 t0
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	t1 = mul saved1 prev0
+//	t1 = mul p2 t1
+//	t1 = add t0 t1
+//	saved2 = tanh t1
+//	t1 = oneminus saved0
+//	t1 = mul t1 prev0
+//	t0 = mul saved0 saved2
+//	next0 = add t1 t0
+//	prev0 = copy next0
+//
+//go:noescape
+func gruDiagForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// gruDiagBackwardLoopAVX2 is the backward pass of gru-diag@bfb892a5 over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved2, saved0, prev0, saved1, p2, p1, p0, dp0, dp1, dp2, dx2, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 saved2
+//	t2 = mul t0 saved0
+//	t3 = mul t0 prev0
+//	t4 = oneminus saved0
+//	t4 = mul t0 t4
+//	t3 = sub t1 t3
+//	dx2 = tanhgrad t2 saved2
+//	t2 = mul saved1 prev0
+//	t2 = mul dx2 t2
+//	t1 = mul dx2 p2
+//	t0 = mul t1 prev0
+//	t1 = mul t1 saved1
+//	t1 = add t4 t1
+//	dx1 = sigmoidgrad t0 saved1
+//	t0 = mul dx1 prev0
+//	t4 = mul dx1 p1
+//	t4 = add t1 t4
+//	dx0 = sigmoidgrad t3 saved0
+//	t3 = mul dx0 prev0
+//	t1 = mul dx0 p0
+//	dnext0 = add t4 t1
+//	dp0 = add dp0 t3
+//	dp1 = add dp1 t0
+//	dp2 = add dp2 t2
+//
+//go:noescape
+func gruDiagBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// lstmDiagInferenceLoopAVX2 is the inference pass of lstm-diag@e75f0476 over n units of each row of each step. Of v it takes
+// x0, bx0, p0, prev0, p3, prev1, x1, bx1, p1, x2, bx2, p2, p4, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul p0 prev0
+//	t1 = add t0 t1
+//	t0 = mul p3 prev1
+//	t0 = add t1 t0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t2 = mul p1 prev0
+//	t2 = add t1 t2
+//	t2 = tanh t2
+//	t1 = mul t0 prev1
+//	t0 = oneminus t0
+//	t2 = mul t0 t2
+//	next1 = add t1 t2
+//	prev1 = copy next1
+//	t2 = add x2 bx2
+//	t1 = mul p2 prev0
+//	t1 = add t2 t1
+//	t2 = mul p4 next1
+//	t2 = add t1 t2
+//	t2 = sigmoid t2
+//	t1 = tanh next1
+//	next0 = mul t2 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func lstmDiagInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// lstmDiagForwardLoopAVX2 is the forward pass of lstm-diag@e75f0476 over n units of each row of each step. Of v it takes
+// x0, bx0, p0, prev0, p3, prev1, x1, bx1, p1, x2, bx2, p2, p4, saved0, saved1, next1, saved2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul p0 prev0
+//	t1 = add t0 t1
+//	t0 = mul p3 prev1
+//	t0 = add t1 t0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	t1 = mul p1 prev0
+//	t1 = add t0 t1
+//	saved1 = tanh t1
+//	t1 = mul saved0 prev1
+//	t0 = oneminus saved0
+//	t0 = mul t0 saved1
+//	next1 = add t1 t0
+//	prev1 = copy next1
+//	t0 = add x2 bx2
+//	t1 = mul p2 prev0
+//	t1 = add t0 t1
+//	t0 = mul p4 next1
+//	t0 = add t1 t0
+//	saved2 = sigmoid t0
+//	t0 = tanh next1
+//	next0 = mul saved2 t0
+//	prev0 = copy next0
+//
+//go:noescape
+func lstmDiagForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// lstmDiagBackwardLoopAVX2 is the backward pass of lstm-diag@e75f0476 over n units of each row of each step. Of v it takes
+// dout0, dnext0, next1, saved2, dnext1, p4, prev0, p2, saved1, saved0, prev1, p1, p3, p0, dp0, dp1, dp2, dp3, dp4, dx2, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = tanh next1
+//	t2 = mul t0 t1
+//	t0 = mul t0 saved2
+//	t1 = tanhgrad t0 t1
+//	t1 = add dnext1 t1
+//	dx2 = sigmoidgrad t2 saved2
+//	t2 = mul dx2 next1
+//	t0 = mul dx2 p4
+//	t0 = add t1 t0
+//	t1 = mul dx2 prev0
+//	t3 = mul dx2 p2
+//	t4 = mul t0 saved1
+//	t5 = oneminus saved0
+//	t5 = mul t0 t5
+//	t4 = neg t4
+//	t6 = mul t0 prev1
+//	t6 = add t4 t6
+//	t0 = mul t0 saved0
+//	dx1 = tanhgrad t5 saved1
+//	t5 = mul dx1 prev0
+//	t4 = mul dx1 p1
+//	t4 = add t3 t4
+//	dx0 = sigmoidgrad t6 saved0
+//	t6 = mul dx0 prev1
+//	t3 = mul dx0 p3
+//	dnext1 = add t0 t3
+//	t3 = mul dx0 prev0
+//	t0 = mul dx0 p0
+//	dnext0 = add t4 t0
+//	dp0 = add dp0 t3
+//	dp1 = add dp1 t5
+//	dp2 = add dp2 t1
+//	dp3 = add dp3 t6
+//	dp4 = add dp4 t2
+//
+//go:noescape
+func lstmDiagBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// indrnnInferenceLoopAVX2 is the inference pass of indrnn@cce1ee98 over n units of each row of each step. Of v it takes
+// x0, bx0, p0, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul p0 prev0
+//	t1 = add t0 t1
+//	next0 = relu t1
+//	prev0 = copy next0
+//
+//go:noescape
+func indrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// indrnnBackwardLoopAVX2 is the backward pass of indrnn@cce1ee98 over n units of each row of each step. Of v it takes
+// dout0, dnext0, next0, prev0, p0, dp0, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	dx0 = relugrad t0 next0
+//	t0 = mul dx0 prev0
+//	dnext0 = mul dx0 p0
+//	dp0 = add dp0 t0
+//
+//go:noescape
+func indrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
 // rnnTanhInferenceStepsAVX2 is the inference pass of rnn-tanh over the units of each step, after the products r. Of At it takes
 // x0, bx0, r0, br0, next0, and runs:
 //
@@ -3647,6 +3857,216 @@ func rgLruScanInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, ste
 //go:noescape
 func rgLruScanComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
+// gruDiagInferenceLoopAVX512 is the inference pass of gru-diag@bfb892a5 over n units of each row of each step. Of v it takes
+// x0, bx0, p0, prev0, x1, bx1, p1, x2, bx2, p2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul p0 prev0
+//	t1 = add t0 t1
+//	t1 = sigmoid t1
+//	t0 = add x1 bx1
+//	t2 = mul p1 prev0
+//	t2 = add t0 t2
+//	t2 = sigmoid t2
+//	t0 = add x2 bx2
+//	t2 = mul t2 prev0
+//	t2 = mul p2 t2
+//	t2 = add t0 t2
+//	t2 = tanh t2
+//	t0 = oneminus t1
+//	t0 = mul t0 prev0
+//	t2 = mul t1 t2
+//	next0 = add t0 t2
+//	prev0 = copy next0
+//
+//go:noescape
+func gruDiagInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// gruDiagForwardLoopAVX512 is the forward pass of gru-diag@bfb892a5 over n units of each row of each step. Of v it takes
+// x0, bx0, p0, prev0, x1, bx1, p1, x2, bx2, p2, saved0, saved1, saved2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul p0 prev0
+//	t1 = add t0 t1
+//	saved0 = sigmoid t1
+//	t1 = add x1 bx1
+//	t0 = mul p1 prev0
+//	t0 = add t1 t0
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	t1 = mul saved1 prev0
+//	t1 = mul p2 t1
+//	t1 = add t0 t1
+//	saved2 = tanh t1
+//	t1 = oneminus saved0
+//	t1 = mul t1 prev0
+//	t0 = mul saved0 saved2
+//	next0 = add t1 t0
+//	prev0 = copy next0
+//
+//go:noescape
+func gruDiagForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// gruDiagBackwardLoopAVX512 is the backward pass of gru-diag@bfb892a5 over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved2, saved0, prev0, saved1, p2, p1, p0, dp0, dp1, dp2, dx2, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 saved2
+//	t2 = mul t0 saved0
+//	t3 = mul t0 prev0
+//	t4 = oneminus saved0
+//	t4 = mul t0 t4
+//	t3 = sub t1 t3
+//	dx2 = tanhgrad t2 saved2
+//	t2 = mul saved1 prev0
+//	t2 = mul dx2 t2
+//	t1 = mul dx2 p2
+//	t0 = mul t1 prev0
+//	t1 = mul t1 saved1
+//	t1 = add t4 t1
+//	dx1 = sigmoidgrad t0 saved1
+//	t0 = mul dx1 prev0
+//	t4 = mul dx1 p1
+//	t4 = add t1 t4
+//	dx0 = sigmoidgrad t3 saved0
+//	t3 = mul dx0 prev0
+//	t1 = mul dx0 p0
+//	dnext0 = add t4 t1
+//	dp0 = add dp0 t3
+//	dp1 = add dp1 t0
+//	dp2 = add dp2 t2
+//
+//go:noescape
+func gruDiagBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// lstmDiagInferenceLoopAVX512 is the inference pass of lstm-diag@e75f0476 over n units of each row of each step. Of v it takes
+// x0, bx0, p0, prev0, p3, prev1, x1, bx1, p1, x2, bx2, p2, p4, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul p0 prev0
+//	t1 = add t0 t1
+//	t0 = mul p3 prev1
+//	t0 = add t1 t0
+//	t0 = sigmoid t0
+//	t1 = add x1 bx1
+//	t2 = mul p1 prev0
+//	t2 = add t1 t2
+//	t2 = tanh t2
+//	t1 = mul t0 prev1
+//	t0 = oneminus t0
+//	t2 = mul t0 t2
+//	next1 = add t1 t2
+//	prev1 = copy next1
+//	t2 = add x2 bx2
+//	t1 = mul p2 prev0
+//	t1 = add t2 t1
+//	t2 = mul p4 next1
+//	t2 = add t1 t2
+//	t2 = sigmoid t2
+//	t1 = tanh next1
+//	next0 = mul t2 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func lstmDiagInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// lstmDiagForwardLoopAVX512 is the forward pass of lstm-diag@e75f0476 over n units of each row of each step. Of v it takes
+// x0, bx0, p0, prev0, p3, prev1, x1, bx1, p1, x2, bx2, p2, p4, saved0, saved1, next1, saved2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul p0 prev0
+//	t1 = add t0 t1
+//	t0 = mul p3 prev1
+//	t0 = add t1 t0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	t1 = mul p1 prev0
+//	t1 = add t0 t1
+//	saved1 = tanh t1
+//	t1 = mul saved0 prev1
+//	t0 = oneminus saved0
+//	t0 = mul t0 saved1
+//	next1 = add t1 t0
+//	prev1 = copy next1
+//	t0 = add x2 bx2
+//	t1 = mul p2 prev0
+//	t1 = add t0 t1
+//	t0 = mul p4 next1
+//	t0 = add t1 t0
+//	saved2 = sigmoid t0
+//	t0 = tanh next1
+//	next0 = mul saved2 t0
+//	prev0 = copy next0
+//
+//go:noescape
+func lstmDiagForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// lstmDiagBackwardLoopAVX512 is the backward pass of lstm-diag@e75f0476 over n units of each row of each step. Of v it takes
+// dout0, dnext0, next1, saved2, dnext1, p4, prev0, p2, saved1, saved0, prev1, p1, p3, p0, dp0, dp1, dp2, dp3, dp4, dx2, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = tanh next1
+//	t2 = mul t0 t1
+//	t0 = mul t0 saved2
+//	t1 = tanhgrad t0 t1
+//	t1 = add dnext1 t1
+//	dx2 = sigmoidgrad t2 saved2
+//	t2 = mul dx2 next1
+//	t0 = mul dx2 p4
+//	t0 = add t1 t0
+//	t1 = mul dx2 prev0
+//	t3 = mul dx2 p2
+//	t4 = mul t0 saved1
+//	t5 = oneminus saved0
+//	t5 = mul t0 t5
+//	t4 = neg t4
+//	t6 = mul t0 prev1
+//	t6 = add t4 t6
+//	t0 = mul t0 saved0
+//	dx1 = tanhgrad t5 saved1
+//	t5 = mul dx1 prev0
+//	t4 = mul dx1 p1
+//	t4 = add t3 t4
+//	dx0 = sigmoidgrad t6 saved0
+//	t6 = mul dx0 prev1
+//	t3 = mul dx0 p3
+//	dnext1 = add t0 t3
+//	t3 = mul dx0 prev0
+//	t0 = mul dx0 p0
+//	dnext0 = add t4 t0
+//	dp0 = add dp0 t3
+//	dp1 = add dp1 t5
+//	dp2 = add dp2 t1
+//	dp3 = add dp3 t6
+//	dp4 = add dp4 t2
+//
+//go:noescape
+func lstmDiagBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// indrnnInferenceLoopAVX512 is the inference pass of indrnn@cce1ee98 over n units of each row of each step. Of v it takes
+// x0, bx0, p0, prev0, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	t1 = mul p0 prev0
+//	t1 = add t0 t1
+//	next0 = relu t1
+//	prev0 = copy next0
+//
+//go:noescape
+func indrnnInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// indrnnBackwardLoopAVX512 is the backward pass of indrnn@cce1ee98 over n units of each row of each step. Of v it takes
+// dout0, dnext0, next0, prev0, p0, dp0, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	dx0 = relugrad t0 next0
+//	t0 = mul dx0 prev0
+//	dnext0 = mul dx0 p0
+//	dp0 = add dp0 t0
+//
+//go:noescape
+func indrnnBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
 // rnnTanhInferenceStepsAVX512 is the inference pass of rnn-tanh over the units of each step, after the products r. Of At it takes
 // x0, bx0, r0, br0, next0, and runs:
 //
@@ -5051,44 +5471,62 @@ var kernelTable = table[kernelFunc]{
 
 var loopTable = table[loopFunc]{
 	simd.AVX2: {
-		{Cell: "linear", Pass: Inference}:            {0xadab9be6a9609224, linearInferenceLoopAVX2},
-		{Cell: "linear", Pass: Compose}:              {0x3160590ba2ac347f, linearComposeLoopAVX2},
-		{Cell: "gilr", Pass: Inference}:              {0xc78c730ec3c740d9, gilrInferenceLoopAVX2},
-		{Cell: "ls-lstm surrogate", Pass: Inference}: {0xc78c730ec3c740d9, gilrInferenceLoopAVX2},
-		{Cell: "gilr", Pass: Compose}:                {0x366627dbcdfd727e, gilrComposeLoopAVX2},
-		{Cell: "ls-lstm surrogate", Pass: Compose}:   {0x366627dbcdfd727e, gilrComposeLoopAVX2},
-		{Cell: "sru", Pass: Inference}:               {0xa5c919e20748ea5e, sruInferenceLoopAVX2},
-		{Cell: "sru", Pass: Compose}:                 {0x16875aeee80599a7, sruComposeLoopAVX2},
-		{Cell: "qrnn", Pass: Inference}:              {0xa054ed2024c80fc8, qrnnInferenceLoopAVX2},
-		{Cell: "qrnn2", Pass: Inference}:             {0xa054ed2024c80fc8, qrnnInferenceLoopAVX2},
-		{Cell: "qrnn", Pass: Compose}:                {0x77fd446f963918f8, qrnnComposeLoopAVX2},
-		{Cell: "qrnn2", Pass: Compose}:               {0x77fd446f963918f8, qrnnComposeLoopAVX2},
-		{Cell: "ls-lstm core", Pass: Inference}:      {0x43415562a8d5e260, lsLstmCoreInferenceLoopAVX2},
-		{Cell: "ls-lstm core", Pass: Compose}:        {0x577b8d5f15eb0479, lsLstmCoreComposeLoopAVX2},
-		{Cell: "mingru", Pass: Inference}:            {0xb977ec4caf1347cf, mingruInferenceLoopAVX2},
-		{Cell: "mingru", Pass: Compose}:              {0x76ea75a93a665a76, mingruComposeLoopAVX2},
-		{Cell: "rg-lru scan", Pass: Inference}:       {0x2e6eada955c585aa, rgLruScanInferenceLoopAVX2},
-		{Cell: "rg-lru scan", Pass: Compose}:         {0x7a1bfdd9a0ab2d89, rgLruScanComposeLoopAVX2},
+		{Cell: "linear", Pass: Inference}:             {0xadab9be6a9609224, linearInferenceLoopAVX2},
+		{Cell: "linear", Pass: Compose}:               {0x3160590ba2ac347f, linearComposeLoopAVX2},
+		{Cell: "gilr", Pass: Inference}:               {0xc78c730ec3c740d9, gilrInferenceLoopAVX2},
+		{Cell: "ls-lstm surrogate", Pass: Inference}:  {0xc78c730ec3c740d9, gilrInferenceLoopAVX2},
+		{Cell: "gilr", Pass: Compose}:                 {0x366627dbcdfd727e, gilrComposeLoopAVX2},
+		{Cell: "ls-lstm surrogate", Pass: Compose}:    {0x366627dbcdfd727e, gilrComposeLoopAVX2},
+		{Cell: "sru", Pass: Inference}:                {0xa5c919e20748ea5e, sruInferenceLoopAVX2},
+		{Cell: "sru", Pass: Compose}:                  {0x16875aeee80599a7, sruComposeLoopAVX2},
+		{Cell: "qrnn", Pass: Inference}:               {0xa054ed2024c80fc8, qrnnInferenceLoopAVX2},
+		{Cell: "qrnn2", Pass: Inference}:              {0xa054ed2024c80fc8, qrnnInferenceLoopAVX2},
+		{Cell: "qrnn", Pass: Compose}:                 {0x77fd446f963918f8, qrnnComposeLoopAVX2},
+		{Cell: "qrnn2", Pass: Compose}:                {0x77fd446f963918f8, qrnnComposeLoopAVX2},
+		{Cell: "ls-lstm core", Pass: Inference}:       {0x43415562a8d5e260, lsLstmCoreInferenceLoopAVX2},
+		{Cell: "ls-lstm core", Pass: Compose}:         {0x577b8d5f15eb0479, lsLstmCoreComposeLoopAVX2},
+		{Cell: "mingru", Pass: Inference}:             {0xb977ec4caf1347cf, mingruInferenceLoopAVX2},
+		{Cell: "mingru", Pass: Compose}:               {0x76ea75a93a665a76, mingruComposeLoopAVX2},
+		{Cell: "rg-lru scan", Pass: Inference}:        {0x2e6eada955c585aa, rgLruScanInferenceLoopAVX2},
+		{Cell: "rg-lru scan", Pass: Compose}:          {0x7a1bfdd9a0ab2d89, rgLruScanComposeLoopAVX2},
+		{Cell: "gru-diag@bfb892a5", Pass: Inference}:  {0xcbe58bdc6948d138, gruDiagInferenceLoopAVX2},
+		{Cell: "gru-diag@bfb892a5", Pass: Forward}:    {0x657b6ab90a119f74, gruDiagForwardLoopAVX2},
+		{Cell: "gru-diag@bfb892a5", Pass: Backward}:   {0x196126aec5ae74af, gruDiagBackwardLoopAVX2},
+		{Cell: "lstm-diag@e75f0476", Pass: Inference}: {0xd5ce3abab0fc6d17, lstmDiagInferenceLoopAVX2},
+		{Cell: "lstm-diag@e75f0476", Pass: Forward}:   {0x38326afcd6166e78, lstmDiagForwardLoopAVX2},
+		{Cell: "lstm-diag@e75f0476", Pass: Backward}:  {0x9c2310f792999fe7, lstmDiagBackwardLoopAVX2},
+		{Cell: "indrnn@cce1ee98", Pass: Inference}:    {0x8a53b1dc546d435d, indrnnInferenceLoopAVX2},
+		{Cell: "indrnn@cce1ee98", Pass: Forward}:      {0x8a53b1dc546d435d, indrnnInferenceLoopAVX2},
+		{Cell: "indrnn@cce1ee98", Pass: Backward}:     {0x3687d42054ab0de6, indrnnBackwardLoopAVX2},
 	},
 	simd.AVX512: {
-		{Cell: "linear", Pass: Inference}:            {0xadab9be6a9609224, linearInferenceLoopAVX512},
-		{Cell: "linear", Pass: Compose}:              {0x3160590ba2ac347f, linearComposeLoopAVX512},
-		{Cell: "gilr", Pass: Inference}:              {0xc78c730ec3c740d9, gilrInferenceLoopAVX512},
-		{Cell: "ls-lstm surrogate", Pass: Inference}: {0xc78c730ec3c740d9, gilrInferenceLoopAVX512},
-		{Cell: "gilr", Pass: Compose}:                {0x366627dbcdfd727e, gilrComposeLoopAVX512},
-		{Cell: "ls-lstm surrogate", Pass: Compose}:   {0x366627dbcdfd727e, gilrComposeLoopAVX512},
-		{Cell: "sru", Pass: Inference}:               {0xa5c919e20748ea5e, sruInferenceLoopAVX512},
-		{Cell: "sru", Pass: Compose}:                 {0x16875aeee80599a7, sruComposeLoopAVX512},
-		{Cell: "qrnn", Pass: Inference}:              {0xa054ed2024c80fc8, qrnnInferenceLoopAVX512},
-		{Cell: "qrnn2", Pass: Inference}:             {0xa054ed2024c80fc8, qrnnInferenceLoopAVX512},
-		{Cell: "qrnn", Pass: Compose}:                {0x77fd446f963918f8, qrnnComposeLoopAVX512},
-		{Cell: "qrnn2", Pass: Compose}:               {0x77fd446f963918f8, qrnnComposeLoopAVX512},
-		{Cell: "ls-lstm core", Pass: Inference}:      {0x43415562a8d5e260, lsLstmCoreInferenceLoopAVX512},
-		{Cell: "ls-lstm core", Pass: Compose}:        {0x577b8d5f15eb0479, lsLstmCoreComposeLoopAVX512},
-		{Cell: "mingru", Pass: Inference}:            {0xb977ec4caf1347cf, mingruInferenceLoopAVX512},
-		{Cell: "mingru", Pass: Compose}:              {0x76ea75a93a665a76, mingruComposeLoopAVX512},
-		{Cell: "rg-lru scan", Pass: Inference}:       {0x2e6eada955c585aa, rgLruScanInferenceLoopAVX512},
-		{Cell: "rg-lru scan", Pass: Compose}:         {0x7a1bfdd9a0ab2d89, rgLruScanComposeLoopAVX512},
+		{Cell: "linear", Pass: Inference}:             {0xadab9be6a9609224, linearInferenceLoopAVX512},
+		{Cell: "linear", Pass: Compose}:               {0x3160590ba2ac347f, linearComposeLoopAVX512},
+		{Cell: "gilr", Pass: Inference}:               {0xc78c730ec3c740d9, gilrInferenceLoopAVX512},
+		{Cell: "ls-lstm surrogate", Pass: Inference}:  {0xc78c730ec3c740d9, gilrInferenceLoopAVX512},
+		{Cell: "gilr", Pass: Compose}:                 {0x366627dbcdfd727e, gilrComposeLoopAVX512},
+		{Cell: "ls-lstm surrogate", Pass: Compose}:    {0x366627dbcdfd727e, gilrComposeLoopAVX512},
+		{Cell: "sru", Pass: Inference}:                {0xa5c919e20748ea5e, sruInferenceLoopAVX512},
+		{Cell: "sru", Pass: Compose}:                  {0x16875aeee80599a7, sruComposeLoopAVX512},
+		{Cell: "qrnn", Pass: Inference}:               {0xa054ed2024c80fc8, qrnnInferenceLoopAVX512},
+		{Cell: "qrnn2", Pass: Inference}:              {0xa054ed2024c80fc8, qrnnInferenceLoopAVX512},
+		{Cell: "qrnn", Pass: Compose}:                 {0x77fd446f963918f8, qrnnComposeLoopAVX512},
+		{Cell: "qrnn2", Pass: Compose}:                {0x77fd446f963918f8, qrnnComposeLoopAVX512},
+		{Cell: "ls-lstm core", Pass: Inference}:       {0x43415562a8d5e260, lsLstmCoreInferenceLoopAVX512},
+		{Cell: "ls-lstm core", Pass: Compose}:         {0x577b8d5f15eb0479, lsLstmCoreComposeLoopAVX512},
+		{Cell: "mingru", Pass: Inference}:             {0xb977ec4caf1347cf, mingruInferenceLoopAVX512},
+		{Cell: "mingru", Pass: Compose}:               {0x76ea75a93a665a76, mingruComposeLoopAVX512},
+		{Cell: "rg-lru scan", Pass: Inference}:        {0x2e6eada955c585aa, rgLruScanInferenceLoopAVX512},
+		{Cell: "rg-lru scan", Pass: Compose}:          {0x7a1bfdd9a0ab2d89, rgLruScanComposeLoopAVX512},
+		{Cell: "gru-diag@bfb892a5", Pass: Inference}:  {0xcbe58bdc6948d138, gruDiagInferenceLoopAVX512},
+		{Cell: "gru-diag@bfb892a5", Pass: Forward}:    {0x657b6ab90a119f74, gruDiagForwardLoopAVX512},
+		{Cell: "gru-diag@bfb892a5", Pass: Backward}:   {0x196126aec5ae74af, gruDiagBackwardLoopAVX512},
+		{Cell: "lstm-diag@e75f0476", Pass: Inference}: {0xd5ce3abab0fc6d17, lstmDiagInferenceLoopAVX512},
+		{Cell: "lstm-diag@e75f0476", Pass: Forward}:   {0x38326afcd6166e78, lstmDiagForwardLoopAVX512},
+		{Cell: "lstm-diag@e75f0476", Pass: Backward}:  {0x9c2310f792999fe7, lstmDiagBackwardLoopAVX512},
+		{Cell: "indrnn@cce1ee98", Pass: Inference}:    {0x8a53b1dc546d435d, indrnnInferenceLoopAVX512},
+		{Cell: "indrnn@cce1ee98", Pass: Forward}:      {0x8a53b1dc546d435d, indrnnInferenceLoopAVX512},
+		{Cell: "indrnn@cce1ee98", Pass: Backward}:     {0x3687d42054ab0de6, indrnnBackwardLoopAVX512},
 	},
 }
 

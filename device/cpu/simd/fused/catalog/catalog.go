@@ -11,14 +11,19 @@ import (
 	"slices"
 	"strings"
 
+	"rnnbench/cells"
 	"rnnbench/rnn/cell"
 )
 
-// cells names the cells that have assembly. To give a cell assembly, add its name and run make generate.
-var cells = []string{
+// listedCells names the built-in cells that have assembly. To give a cell assembly, add its name and run make generate.
+var listedCells = []string{
 	"rnn-tanh", "rnn-relu", "gru", "lstm", "lstm-peephole", "lstm-c",
 	"gilr", "sru", "qrnn", "qrnn2", "ls-lstm", "mingru", "rg-lru", "slstm",
 }
+
+// diagonals names the files of package cells whose serial scans have assembly: each unit of such a cell
+// reads its own state alone.
+var diagonals = []string{"gru-diag", "lstm-diag", "indrnn"}
 
 // A Pass is one of a cell's programs.
 type Pass int
@@ -64,14 +69,32 @@ func Kernels() []Entry {
 	return all
 }
 
-// Loops lists the programs that run over many steps of a linear recurrence. Those of training are
-// interpreted: over whole layers, assembly is no faster.
+// Loops lists the programs that run over many steps of a recurrence. Those of linear recurrences in
+// training are interpreted: over whole layers, assembly is no faster.
 func Loops() []Entry {
 	var all []Entry
 	for _, c := range append([]*cell.Cell{cell.Linear}, Linear(listed())...) {
 		for _, p := range []Pass{Inference, Compose} {
 			all = append(all, Entry{c, p, OfScan(c, p)})
 		}
+	}
+	for _, c := range Diagonals() {
+		for _, p := range []Pass{Inference, Forward, Backward} {
+			all = append(all, Entry{c, p, OfScan(c, p)})
+		}
+	}
+	return all
+}
+
+// Diagonals lists the cells with a diagonal recurrence that have assembly.
+func Diagonals() []*cell.Cell {
+	var all []*cell.Cell
+	for _, name := range diagonals {
+		c, err := cells.Load(name)
+		if err != nil {
+			panic(err) // the files are part of the program
+		}
+		all = append(all, c)
 	}
 	return all
 }
@@ -106,7 +129,7 @@ func Recurrences() []Entry {
 }
 
 func listed() []*cell.Cell {
-	return slices.DeleteFunc(cell.All(), func(c *cell.Cell) bool { return !slices.Contains(cells, c.Name) })
+	return slices.DeleteFunc(cell.All(), func(c *cell.Cell) bool { return !slices.Contains(listedCells, c.Name) })
 }
 
 // OfStep returns the program of one step of c.
@@ -122,9 +145,12 @@ func OfStep(c *cell.Cell, p Pass) cell.Program {
 	panic(fmt.Sprintf("catalog: %v is no pass over one step", p))
 }
 
-// OfScan returns the program of a step of c as a linear recurrence.
+// OfScan returns the program of a step of c as a recurrence, linear or not.
 func OfScan(c *cell.Cell, p Pass) cell.Program {
 	r := c.Recurrence
+	if r == nil {
+		r = c.Serial
+	}
 	return [...]cell.Program{r.Inference, r.Forward, r.Backward, r.Compose, r.ComposeBackward}[p]
 }
 
