@@ -77,6 +77,10 @@ type Problem struct {
 	// see the file projection.go. 0: none.
 	Projection int
 
+	// Norm is NormLayer where the products and the cell state of each step are normalised: see the
+	// file norm.go. "": they are not.
+	Norm string
+
 	// Weighted gives the loss of each step of each sequence a weight. The loss of a run is
 	// then the weighted sum in place of the mean. A step of weight 0 needs no class.
 	Weighted bool
@@ -131,7 +135,7 @@ func Of(p axis.Point) (Problem, error) {
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
 		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
 		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
-		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Weights: p.Weights,
+		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Weights: p.Weights, Norm: p.Norm,
 	}
 	return q, q.Check()
 }
@@ -189,7 +193,7 @@ func (p Problem) Check() error {
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
-	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p), checkProjection(p), checkResets(p)); err != nil {
+	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p), checkProjection(p), checkNorm(p), checkResets(p)); err != nil {
 		return err
 	}
 	if b := p.bytes(); b > 1<<50 {
@@ -301,6 +305,9 @@ func (p Problem) String() string {
 	}
 	if p.Projection > 0 {
 		s += fmt.Sprintf("/projection=%d", p.Projection)
+	}
+	if p.Norm != "" {
+		s += "/norm=" + p.Norm
 	}
 	if p.Resets > 0 {
 		s += fmt.Sprintf("/resets=%d%%", p.Resets)
