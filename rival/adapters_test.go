@@ -24,6 +24,7 @@ type adapter struct {
 	directions []rnn.Direction
 	lengths    bool       // sequences may have lengths of their own
 	projects   []string   // cells that may have a projection
+	norms      []string   // cells whose products may be normalised
 	inference  bool       // it runs no training
 	calls      bool       // layers may be called step by step
 	other      string     // a knob that has calls made in another way; "": none
@@ -49,7 +50,7 @@ func TestPyTorch(t *testing.T) {
 		if exec.Command(python, "-c", "import torch, numpy").Run() == nil {
 			hold(t, adapter{
 				cells: []string{"rnn-tanh", "rnn-relu", "gru", "lstm"}, precisions: []rnn.Precision{rnn.FP32, rnn.BF16},
-				directions: []rnn.Direction{rnn.FromFirst, rnn.BothWays}, lengths: true, projects: []string{"lstm"},
+				directions: []rnn.Direction{rnn.FromFirst, rnn.BothWays}, lengths: true, projects: []string{"lstm"}, norms: []string{"lstm", "gru", "rnn-tanh"},
 				calls: true, other: "layers", command: []string{python, "../rivals/pytorch.py"},
 			})
 			return
@@ -141,12 +142,17 @@ func hold(t *testing.T, a adapter) {
 			{Input: 13, Hidden: 17, Projection: 5, Layers: 1, Batch: 3, Steps: 5},
 			{Input: 4, Hidden: 9, Projection: 8, Layers: 3, Batch: 2, Steps: 1},
 			{Input: 5, Hidden: 9, Projection: 4, Layers: 2, Batch: 6, Steps: 7, Lengths: "1+2*3+5+2*7"},
+			{Input: 13, Hidden: 17, Norm: rnn.NormLayer, Layers: 2, Batch: 3, Steps: 5},
 		} {
 			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
 				for i, precision := range slices.Repeat(a.precisions, 4) {
 					p.Cell, p.Pass, p.Precision, p.Direction = c, pass, precision, rnn.Direction(i/len(a.precisions))
+					if p.Norm != "" && c.Norm() != nil {
+						p.Cell = c.Norm()
+					}
 					dev, err := compute(r, p, nil)
 					known := slices.Contains(a.cells, c.Name) && slices.Contains(a.directions, p.Direction) && (a.lengths || p.Lengths == "") && (pass == rnn.Forward || !a.inference)
+					known = known && (p.Norm == "" || slices.Contains(a.norms, c.Name))
 					switch known = known && (p.Projection == 0 || slices.Contains(a.projects, c.Name)); {
 					case known && (err != nil || !dev.OK()):
 						t.Errorf("%v: %v, %v", p, dev, err)

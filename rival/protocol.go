@@ -84,7 +84,8 @@ type point struct {
 	Calls     int      `json:"calls,omitempty"`     // each of so many steps, with the states kept from call to call; 0: runs of a whole sequence
 	Lengths   []int    `json:"lengths,omitempty"`   // of the sequences, the longest first; none: all have all steps
 
-	Projection int `json:"projection,omitempty"` // values of a layer's output, in place of hidden; 0: no projection
+	Projection int    `json:"projection,omitempty"` // values of a layer's output, in place of hidden; 0: no projection
+	Norm       string `json:"norm,omitempty"`       // "layer": products and cell states are normalised
 }
 
 func pointOf(p rnn.Problem) point {
@@ -95,9 +96,9 @@ func pointOf(p rnn.Problem) point {
 	lengths := rnn.SequenceLengths(p)
 	slices.Reverse(lengths)
 	return point{
-		Cell: p.Cell.Name, Gates: p.Cell.Gates, States: p.Cell.States, Peepholes: p.Cell.Peeps, Recurrent: p.Cell.Recurrent, Window: p.Cell.Window, Equations: p.Cell.Text,
+		Cell: p.Cell.Name, Gates: p.Cell.Gates, States: p.Cell.States, Peepholes: p.Cell.Peeps, Recurrent: p.Cell.Multiplied(), Window: p.Cell.Window, Equations: p.Cell.Text,
 		Pass: p.Pass.String(), Precision: p.Precision.String(),
-		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Calls: p.Calls, Lengths: lengths, Projection: p.Projection,
+		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Calls: p.Calls, Lengths: lengths, Projection: p.Projection, Norm: p.Norm,
 	}
 }
 
@@ -111,6 +112,7 @@ type answer struct {
 	Directions []string    `json:"directions"` // none: forward
 	Lengths    bool        `json:"lengths"`    // sequences may have lengths of their own
 	Projection bool        `json:"projection"` // layers may have a projection
+	Norms      []string    `json:"norms"`      // values of norm, besides none
 	Calls      bool        `json:"calls"`      // it may be called step by step
 
 	// UnitError is the largest error of its sigmoids and hyperbolic tangents, by the kind of device.

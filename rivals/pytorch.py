@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A rival for rnnbench: torch.nn.RNN, GRU and LSTM, the last with a projection too (proj_size).
+"""A rival for rnnbench: torch.nn.RNN, GRU and LSTM, the last with a projection too (proj_size). Layers
+with norm=layer are scripted (torch.jit.script), as in PyTorch's benchmarks/fastrnns.
 
 Needs PyTorch and NumPy: Debian's python3-torch for the processor (slow without
 libopenblas0-pthread), 2.0 or newer for compile=1, a build with CUDA for GPUs. rnnbench starts it; rivals/pytorch.toml says how:
@@ -34,6 +35,7 @@ os.dup2(2, 1)
 try:
     import numpy as np
     import torch
+    import torch.nn.functional as F
     OURS = "--rnnbench" in sys.argv[1:]
     if OURS:
         sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
@@ -87,6 +89,71 @@ class Step:
         return x[None], after
 
 
+def norm_lstm(x, h, c, w_ih, w_hh, b_ih, b_hh, g_ih, g_hh):
+    """A layer of an LSTM that normalises its products and cell states: the input products of all steps at
+    once, and the rest step by step."""
+    n, out = h.size(1), []
+    gates = F.layer_norm(F.linear(x, w_ih), [4 * n], g_ih, b_ih)
+    for t in range(x.size(0)):
+        i, f, g, o = (gates[t] + F.layer_norm(F.linear(h, w_hh), [4 * n], g_hh[: 4 * n], b_hh[: 4 * n])).chunk(4, 1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        h = torch.sigmoid(o) * torch.tanh(F.layer_norm(c, [n], g_hh[4 * n :], b_hh[4 * n :]))
+        out.append(h)
+    return torch.stack(out), h, c
+
+
+def norm_gru(x, h, w_ih, w_hh, b_ih, b_hh, g_ih, g_hh):
+    n, out = h.size(1), []
+    gates = F.layer_norm(F.linear(x, w_ih), [3 * n], g_ih, b_ih)
+    for t in range(x.size(0)):
+        xr, xz, xn = gates[t].chunk(3, 1)
+        hr, hz, hn = F.layer_norm(F.linear(h, w_hh), [3 * n], g_hh, b_hh).chunk(3, 1)
+        z = torch.sigmoid(xz + hz)
+        h = (1 - z) * torch.tanh(xn + torch.sigmoid(xr + hr) * hn) + z * h
+        out.append(h)
+    return torch.stack(out), h
+
+
+def norm_rnn(x, h, w_ih, w_hh, b_ih, b_hh, g_ih, g_hh):
+    n, out = h.size(1), []
+    gates = F.layer_norm(F.linear(x, w_ih), [n], g_ih, b_ih)
+    for t in range(x.size(0)):
+        h = torch.tanh(gates[t] + F.layer_norm(F.linear(h, w_hh), [n], g_hh, b_hh))
+        out.append(h)
+    return torch.stack(out), h
+
+
+NORMS = {"lstm": norm_lstm, "gru": norm_gru, "rnn-tanh": norm_rnn}
+
+
+class Norm(torch.nn.Module if torch else object):
+    """A stack of layers that normalise, with arguments and results of torch.nn's. file has the parameters."""
+
+    PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "gain_ih", "gain_hh")
+
+    def __init__(self, p, file, scripted):
+        super().__init__()
+        self.run = torch.jit.script(NORMS[p["cell"]]) if scripted else NORMS[p["cell"]]
+        self.ways = [""] + ["_reverse"] * (p.get("direction") == "both")
+        self.layers = p["layers"]
+        for l, way, name in itertools.product(range(self.layers), self.ways, self.PARAMETERS):
+            full = f"{name}_l{l}{way}"
+            setattr(self, full, torch.nn.Parameter(torch.from_numpy(file[full])))
+
+    def forward(self, x, first):
+        first, last = first if isinstance(first, tuple) else (first,), []
+        for l in range(self.layers):
+            outputs = []
+            for k, way in enumerate(self.ways):
+                states = [s[l * len(self.ways) + k] for s in first]
+                out, *states = self.run(x.flip(0) if way else x, *states, *(getattr(self, f"{name}_l{l}{way}") for name in self.PARAMETERS))
+                outputs.append(out.flip(0) if way else out)
+                last.append(states)
+            x = torch.cat(outputs, 2) if len(outputs) > 1 else outputs[0]
+        last = tuple(map(torch.stack, zip(*last)))
+        return x, last if len(last) > 1 else last[0]
+
+
 def ours(module, precision):
     """Returns rnnbench's module with the parameters of one of torch.nn's."""
     return getattr(rnnbench_torch, type(module).__name__).from_torch(module, precision=precision)
@@ -119,6 +186,7 @@ def hello(_):
         "directions": ["forward", "both"],
         "lengths": True,
         "projection": True,
+        "norms": [] if OURS else ["layer"],
         "calls": True,
         # cuDNN's persistent kernels, which PyTorch chooses for small layers, approximate sigmoids and
         # hyperbolic tangents: outputs were off by up to 7.2e-6 (9.14, H200).
@@ -141,7 +209,7 @@ class Rival:
         q = m["prepare"]
         self.release()
         try:
-            self.load(q["point"], q["data"])
+            self.load(q["point"], q["data"], q["knobs"])
             self.choose(q["knobs"])
         except Unsupported as e:
             return {"unsupported": str(e)}
@@ -158,10 +226,12 @@ class Rival:
         if self.gpu:
             torch.cuda.empty_cache()
 
-    def load(self, p, path):
+    def load(self, p, path, knobs):
         """Makes the module and its inputs."""
         if p["cell"] not in CELLS:
             raise Unsupported(f"torch.nn has no {p['cell']}")
+        if "norm" in p and p["cell"] not in NORMS:
+            raise Unsupported(f"there is no scripted {p['cell']} with norm={p['norm']}")
         if p["precision"] == "tf32" and not self.gpu:
             raise Unsupported("tf32 needs a GPU")
         if "calls" in p and self.gpu:
@@ -173,10 +243,15 @@ class Rival:
         with np.load(path) as file:
             put = lambda name: torch.from_numpy(file[name]).to(self.device, dtype)
             more = {"proj_size": p["projection"]} if "projection" in p else {}
-            self.module = CELLS[p["cell"]](p["input"], p["hidden"], p["layers"], bidirectional=p.get("direction") == "both", **more)
-            with torch.no_grad():
-                for name, w in self.module.named_parameters():
-                    w.copy_(torch.from_numpy(file[name]))
+            if "norm" in p:
+                if "lengths" in p:
+                    raise Unsupported("the scripted layers with norm=layer take no packed sequences")
+                self.module = Norm(p, file, not knobs.get("compile"))
+            else:
+                self.module = CELLS[p["cell"]](p["input"], p["hidden"], p["layers"], bidirectional=p.get("direction") == "both", **more)
+                with torch.no_grad():
+                    for name, w in self.module.named_parameters():
+                        w.copy_(torch.from_numpy(file[name]))
             self.module.to(self.device, dtype).requires_grad_(self.train)
             if OURS:
                 self.module = ours(self.module, p["precision"])
@@ -206,7 +281,7 @@ class Rival:
                 return output.data, last
 
         if "calls" in self.point:
-            single = self.point["steps"] == 1 and "projection" not in self.point and not (OURS or knobs.get("compile"))
+            single = self.point["steps"] == 1 and not {"projection", "norm"} & self.point.keys() and not (OURS or knobs.get("compile"))
             self.calling = Step(self.point["cell"], self.module) if single and not knobs.get("layers") else run
             self.given = [self.x]
             self.begin()
@@ -240,7 +315,7 @@ class Rival:
                     raise Unsupported(f"PyTorch {torch.__version__} cannot capture this pass: {str(e).splitlines()[0]}")
                 raise
             return
-        for _ in range(3 if knobs.get("compile") else 1):
+        for _ in range(3 if knobs.get("compile") or "norm" in self.point else 1):  # until all is compiled
             self.step()
         self.wait()
         if self.calling:

@@ -137,6 +137,9 @@ func Of(p axis.Point) (Problem, error) {
 		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
 		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Weights: p.Weights, Norm: p.Norm,
 	}
+	if q.Norm != "" && q.Cell.Norm() != nil {
+		q.Cell = q.Cell.Norm()
+	}
 	return q, q.Check()
 }
 
@@ -269,7 +272,7 @@ func (p Problem) flops() float64 {
 				used += g * h * float64(p.Width(l)) * steps(k)
 			}
 		}
-		used += float64(p.Cell.Recurrent) * h * float64(p.HeadUnits()) * steps(0)
+		used += float64(p.Cell.Multiplied()) * h * float64(p.HeadUnits()) * steps(0)
 		used += h * float64(p.Projection) * steps(0)
 	}
 	head := float64(StepsBeyond(p, 0))
@@ -282,7 +285,7 @@ func (p Problem) flops() float64 {
 // RecurrentFLOPs is the part of FLOPs for R·h in the forward pass, which DeepBench and Diamos et
 // al. count.
 func (p Problem) RecurrentFLOPs() int64 {
-	return 2 * int64(p.Cell.Recurrent) * int64(p.Hidden) * int64(p.HeadUnits()) * int64(p.Reads()) * StepsBeyond(p, 0)
+	return 2 * int64(p.Cell.Multiplied()) * int64(p.Hidden) * int64(p.HeadUnits()) * int64(p.Reads()) * StepsBeyond(p, 0)
 }
 
 // String names the problem as a test or a benchmark would.
