@@ -93,9 +93,9 @@ func (v values) eval(op schedule.Op) {
 	case schedule.SoftmaxLoss:
 		v.softmaxLoss(op)
 	case schedule.Normalise:
-		v.normalise(op)
+		normalise(v, op)
 	case schedule.NormaliseBackward:
-		v.normaliseBack(op)
+		normaliseBack(v, op)
 	case schedule.AllReduce: // of one replica: nothing to add
 	case schedule.Squares:
 		squares(v, op)
@@ -210,7 +210,7 @@ func (v values) softmax(op schedule.SoftmaxLoss, i, from, cols, class int, weigh
 	}
 }
 
-func (v values) normalise(op schedule.Normalise) {
+func normalise(v values, op schedule.Normalise) {
 	n := float64(op.X.Cols)
 	for i := range op.X.Rows {
 		mean, variance := 0.0, 0.0
@@ -230,7 +230,7 @@ func (v values) normalise(op schedule.Normalise) {
 	}
 }
 
-func (v values) normaliseBack(op schedule.NormaliseBackward) {
+func normaliseBack(v values, op schedule.NormaliseBackward) {
 	n := float64(op.X.Cols)
 	for i := range op.X.Rows {
 		mean, by := *v.at(op.Stats, i, 0), *v.at(op.Stats, i, 1)
