@@ -27,6 +27,7 @@ type adapter struct {
 	projects   []string   // cells that may have a projection
 	resets     bool       // sequences may begin anew
 	heads      bool       // layers may have heads
+	norms      []string   // cells whose products may be normalised
 	inference  bool       // it runs no training
 	calls      bool       // layers may be called step by step
 	other      string     // a knob that has calls made in another way; "": none
@@ -57,7 +58,7 @@ func TestPyTorch(t *testing.T) {
 	}
 	hold(t, adapter{
 		cells: []string{"rnn-tanh", "rnn-relu", "gru", "lstm"}, precisions: []rnn.Precision{rnn.FP32, rnn.BF16},
-		directions: []rnn.Direction{rnn.FromFirst, rnn.BothWays}, lengths: true, projects: []string{"lstm"}, resets: true,
+		directions: []rnn.Direction{rnn.FromFirst, rnn.BothWays}, lengths: true, projects: []string{"lstm"}, resets: true, norms: []string{"lstm", "gru", "rnn-tanh"},
 		calls: true, other: "layers", command: []string{p, "../rivals/pytorch.py"},
 	})
 }
@@ -244,6 +245,7 @@ func hold(t *testing.T, a adapter) {
 			{Input: 3, Hidden: 7, Layers: 1, Batch: 1, Steps: 5, Resets: 100},
 			{Input: 7, Hidden: 12, Layers: 2, Batch: 3, Steps: 6, Heads: 3},
 			{Input: 5, Hidden: 9, Projection: 4, Layers: 2, Batch: 6, Steps: 7, Lengths: "1+2*3+5+2*7"},
+			{Input: 13, Hidden: 17, Norm: rnn.NormLayer, Layers: 2, Batch: 3, Steps: 5},
 		} {
 			if i > 0 && !slices.Contains(a.cells, c.Name) {
 				break // sizes do not matter
@@ -251,8 +253,12 @@ func hold(t *testing.T, a adapter) {
 			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
 				for j, precision := range slices.Repeat(a.precisions, 4) {
 					p.Cell, p.Pass, p.Precision, p.Direction = c, pass, precision, rnn.Direction(j/len(a.precisions))
+					if p.Norm != "" && c.Norm() != nil {
+						p.Cell = c.Norm()
+					}
 					dev, err := compute(r, p, a.knobs)
 					known := slices.Contains(a.cells, c.Name) && slices.Contains(a.directions, p.Direction) && (a.lengths || p.Lengths == "") && (a.resets || p.Resets == 0) && (a.heads || p.Heads == 0) && (pass == rnn.Forward || !a.inference)
+					known = known && (p.Norm == "" || slices.Contains(a.norms, c.Name))
 					switch known = known && (p.Projection == 0 || slices.Contains(a.projects, c.Name)); {
 					case known && (err != nil || !dev.OK()):
 						t.Errorf("%v: %v, %v", p, dev, err)

@@ -84,9 +84,10 @@ type point struct {
 	Calls     int      `json:"calls,omitempty"`     // each of so many steps, with the states kept from call to call; 0: runs of a whole sequence
 	Lengths   []int    `json:"lengths,omitempty"`   // of the sequences, the longest first; none: all have all steps
 
-	Projection int `json:"projection,omitempty"` // values of a layer's output, in place of hidden; 0: no projection
-	Resets     int `json:"resets,omitempty"`     // percentage of steps at which a sequence begins anew, which the array reset lists; 0: none
-	Heads      int `json:"heads,omitempty"`      // parts of the units that the recurrent product does not mix; 0: one
+	Projection int    `json:"projection,omitempty"` // values of a layer's output, in place of hidden; 0: no projection
+	Resets     int    `json:"resets,omitempty"`     // percentage of steps at which a sequence begins anew, which the array reset lists; 0: none
+	Heads      int    `json:"heads,omitempty"`      // parts of the units that the recurrent product does not mix; 0: one
+	Norm       string `json:"norm,omitempty"`       // "layer": products and cell states are normalised
 }
 
 func pointOf(p rnn.Problem) point {
@@ -97,9 +98,9 @@ func pointOf(p rnn.Problem) point {
 	lengths := rnn.SequenceLengths(p)
 	slices.Reverse(lengths)
 	return point{
-		Cell: p.Cell.Name, Gates: p.Cell.Gates, States: p.Cell.States, Peepholes: p.Cell.Peeps, Recurrent: p.Cell.Recurrent, Window: p.Cell.Window, Equations: p.Cell.Text,
+		Cell: p.Cell.Name, Gates: p.Cell.Gates, States: p.Cell.States, Peepholes: p.Cell.Peeps, Recurrent: p.Cell.Multiplied(), Window: p.Cell.Window, Equations: p.Cell.Text,
 		Pass: p.Pass.String(), Precision: p.Precision.String(),
-		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Calls: p.Calls, Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Heads: headsOf(p),
+		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Calls: p.Calls, Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Heads: headsOf(p), Norm: p.Norm,
 	}
 }
 
@@ -121,6 +122,7 @@ type answer struct {
 	Directions []string    `json:"directions"` // none: forward
 	Lengths    bool        `json:"lengths"`    // sequences may have lengths of their own
 	Projection bool        `json:"projection"` // layers may have a projection
+	Norms      []string    `json:"norms"`      // values of norm, besides none
 	Calls      bool        `json:"calls"`      // it may be called step by step
 	Resets     bool        `json:"resets"`     // sequences may begin anew at any step
 	Heads      bool        `json:"heads"`      // recurrent weights may be those of heads

@@ -51,6 +51,7 @@ type Rival struct {
 	directions []string
 	lengths    bool       // sequences may have lengths of their own
 	projection bool       // layers may have a projection
+	norms      []string   // values of norm, besides none
 	calls      bool       // it may be called step by step
 	resets     bool       // sequences may begin anew at any step
 	heads      bool       // recurrent weights may be those of heads
@@ -98,7 +99,7 @@ func Open(o Options) (*Rival, error) {
 		return nil, err
 	}
 	r.version, r.devices, r.precisions, r.lengths, r.projection = a.Version, a.Devices, a.Precisions, a.Lengths, a.Projection
-	r.calls, r.resets, r.heads = a.Calls, a.Resets, a.Heads
+	r.calls, r.resets, r.heads, r.norms = a.Calls, a.Resets, a.Heads, a.Norms
 	if len(o.Devices) > 0 && !runsOn(o.Devices, o.On.Name) {
 		r.devices = o.Devices
 	}
@@ -122,7 +123,7 @@ func Open(o Options) (*Rival, error) {
 // Failing returns a rival that takes every problem and fails each with why: its points are then lost,
 // but no others.
 func Failing(o Options, why error) *Rival {
-	return &Rival{o: o, failed: why, devices: []string{o.On.Name}, precisions: rnn.Precisions(), directions: rnn.Directions(), lengths: true, projection: true, calls: true, resets: true, heads: true}
+	return &Rival{o: o, failed: why, devices: []string{o.On.Name}, precisions: rnn.Precisions(), directions: rnn.Directions(), lengths: true, projection: true, calls: true, resets: true, heads: true, norms: []string{rnn.NormLayer}}
 }
 
 // launch starts a process and opens the device, if the rival runs there. It returns the answer to
@@ -210,6 +211,9 @@ func (r *Rival) LongestFirst() {}
 // Host is the device that the rival's plans run on.
 func (r *Rival) Host() device.Device { return (*host)(r) }
 
+// Normalises implements rnn.Normaliser: Plan declines what the rival does not offer.
+func (r *Rival) Normalises() {}
+
 // Plan implements rnn.Technique.
 func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 	switch {
@@ -227,6 +231,8 @@ func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: %s takes full recurrent weights, not those of heads: set heads to none", schedule.ErrHeads, r.o.Name)
 	case p.Projection > 0 && !r.projection:
 		return fmt.Errorf("%w: %s offers no projection of the outputs of layers, but projection is %d: set projection to none", schedule.ErrProjection, r.o.Name, p.Projection)
+	case p.Norm != "" && !slices.Contains(r.norms, p.Norm):
+		return fmt.Errorf("%w: %s offers no layers with norm=%s: set norm to none", schedule.ErrNorm, r.o.Name, p.Norm)
 	case p.Output > 0:
 		return fmt.Errorf("%w: rivals compute recurrent layers alone, not the output layer", schedule.ErrUnsupported)
 	case !slices.Contains(r.precisions, p.Precision.String()):
@@ -282,7 +288,7 @@ func arrays(p *rnn.Plan, w *rnn.Whole) (in, out []schedule.Array) {
 			shape   []int
 		}{
 			{"weight_ih", l.W, l.Grad.W, []int{gh, p.FanIn(n)}},
-			{"weight_hh", l.R, l.Grad.R, []int{rh, p.HeadUnits()}},
+			{"weight_hh", l.R, l.Grad.R, []int{p.Cell.Multiplied() * h, p.HeadUnits()}},
 			{"bias_ih", l.BX, l.Grad.BX, []int{gh}},
 			{"bias_hh", l.BR, l.Grad.BR, []int{rh}},
 			{"peephole", l.Peep, l.Grad.Peep, []int{len(p.Cell.Peeps), h}},
@@ -293,6 +299,12 @@ func arrays(p *rnn.Plan, w *rnn.Whole) (in, out []schedule.Array) {
 		if j := l.Projection; j != nil {
 			add(&in, name("weight_hr"), j.W, p.Projection, h)
 			add(&out, "grad_"+name("weight_hr"), j.DW, p.Projection, h)
+		}
+		if m := l.Norm; m != nil {
+			add(&in, name("gain_ih"), m.X, gh)
+			add(&in, name("gain_hh"), m.R, rh)
+			add(&out, "grad_"+name("gain_ih"), m.DX, gh)
+			add(&out, "grad_"+name("gain_hh"), m.DR, rh)
 		}
 	}
 	for i, s := range p.Cell.States {

@@ -237,6 +237,29 @@ func TestHeads(t *testing.T) {
 	}
 }
 
+// TestNorm: gains and their gradients go to a rival and come back. A rival that offers no norm, as all
+// did before there was one, is not asked.
+func TestNorm(t *testing.T) {
+	r := open(t, "honest")
+	for i, c := range []*cell.Cell{cell.LSTM.Norm(), cell.GRU, cell.RNNTanh} {
+		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+			p := problem(c, pass)
+			p.Norm, p.Direction = rnn.NormLayer, rnn.Direction(i)
+			if dev, err := compute(r, p, nil); err != nil || !dev.OK() {
+				t.Errorf("%v: %v, %v", p, dev, err)
+			}
+			if dev, err := compute(r, p, knob.Params{"off": 1}); err != nil || dev.OK() {
+				t.Errorf("%v: a knob that spoils the answer: %v, %v", p, dev, err)
+			}
+		}
+	}
+	p := problem(cell.LSTM.Norm(), rnn.Train)
+	p.Norm = rnn.NormLayer
+	if _, err := compute(open(t, "unprojected hello"), p, nil); !errors.Is(err, schedule.ErrNorm) || !strings.Contains(err.Error(), "stranger offers no layers with norm=layer: set norm to none") {
+		t.Errorf("a rival that offers no norm: %v", err)
+	}
+}
+
 // TestUnitError: a rival may state the error of its functions on a device, within bounds, and the plan says so.
 func TestUnitError(t *testing.T) {
 	for how, want := range map[string]float64{"honest": 0, "approximate hello": 7.6e-6} {

@@ -58,6 +58,7 @@ type message struct {
 			Input, Hidden, Layers, Batch, Steps int
 			Lengths                             []int
 			Projection, Resets, Heads           int
+			Norm                                string
 		}
 	}
 }
@@ -71,7 +72,7 @@ func (s *stranger) serve() {
 		}
 		switch {
 		case m.Hello == 1:
-			s.say("hello", `{"name":"stranger","version":"1.0","devices":["cpu"],"knobs":[{"name":"off","doc":"answers are off","values":[0,1]}],"precisions":["fp32","bf16"],"directions":["forward","reverse","both","alternate"],"lengths":true,"projection":true,"resets":true,"heads":true}`)
+			s.say("hello", `{"name":"stranger","version":"1.0","devices":["cpu"],"knobs":[{"name":"off","doc":"answers are off","values":[0,1]}],"precisions":["fp32","bf16"],"directions":["forward","reverse","both","alternate"],"lengths":true,"projection":true,"resets":true,"heads":true,"norms":["layer"]}`)
 		case m.Open != "":
 			s.say("open", `{"ok":true,"device":"a processor"}`)
 		case m.Prepare != nil:
@@ -175,8 +176,11 @@ func (s *stranger) say(verb, line string) {
 func (s *stranger) prepare(m *message) {
 	q := m.Prepare.Point
 	p := rnn.Problem{
-		Cell: cell.Lookup(q.Cell), Input: q.Input, Hidden: q.Hidden, Layers: q.Layers, Batch: q.Batch, Steps: q.Steps, Projection: q.Projection, Resets: q.Resets, Heads: q.Heads,
+		Cell: cell.Lookup(q.Cell), Input: q.Input, Hidden: q.Hidden, Layers: q.Layers, Batch: q.Batch, Steps: q.Steps, Projection: q.Projection, Resets: q.Resets, Heads: q.Heads, Norm: q.Norm,
 		Pass: rnn.Pass(slices.Index(rnn.Passes(), q.Pass)), Precision: rnn.Precision(slices.Index(rnn.Precisions(), q.Precision)),
+	}
+	if p.Norm != "" {
+		p.Cell = p.Cell.Norm()
 	}
 	if q.Direction != "" {
 		p.Direction = rnn.Direction(slices.Index(rnn.Directions(), q.Direction))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A rival for rnnbench: torch.nn.RNN, GRU and LSTM, the last with a projection too (proj_size).
+"""A rival for rnnbench: torch.nn.RNN, GRU and LSTM, the last with a projection too (proj_size). Layers
+with norm=layer are scripted (torch.jit.script), as in PyTorch's benchmarks/fastrnns.
 
 Needs PyTorch and NumPy: Debian's python3-torch for the processor (slow without
 libopenblas0-pthread), 2.0 or newer for compile=1, a build with CUDA for GPUs. rnnbench starts it; rivals/pytorch.toml says how:
@@ -37,6 +38,7 @@ answers = protocol.answers()
 try:
     import numpy as np
     import torch
+    import torch.nn.functional as F
     import torch_pass
     OURS = "--rnnbench" in sys.argv[1:]
     if OURS:
@@ -89,6 +91,71 @@ class Step:
             x = state[0] if isinstance(state, tuple) else state
             after.append(state)
         return x[None], after
+
+
+def norm_lstm(x, h, c, w_ih, w_hh, b_ih, b_hh, g_ih, g_hh):
+    """A layer of an LSTM that normalises its products and cell states: the input products of all steps at
+    once, and the rest step by step."""
+    n, out = h.size(1), []
+    gates = F.layer_norm(F.linear(x, w_ih), [4 * n], g_ih, b_ih)
+    for t in range(x.size(0)):
+        i, f, g, o = (gates[t] + F.layer_norm(F.linear(h, w_hh), [4 * n], g_hh[: 4 * n], b_hh[: 4 * n])).chunk(4, 1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        h = torch.sigmoid(o) * torch.tanh(F.layer_norm(c, [n], g_hh[4 * n :], b_hh[4 * n :]))
+        out.append(h)
+    return torch.stack(out), h, c
+
+
+def norm_gru(x, h, w_ih, w_hh, b_ih, b_hh, g_ih, g_hh):
+    n, out = h.size(1), []
+    gates = F.layer_norm(F.linear(x, w_ih), [3 * n], g_ih, b_ih)
+    for t in range(x.size(0)):
+        xr, xz, xn = gates[t].chunk(3, 1)
+        hr, hz, hn = F.layer_norm(F.linear(h, w_hh), [3 * n], g_hh, b_hh).chunk(3, 1)
+        z = torch.sigmoid(xz + hz)
+        h = (1 - z) * torch.tanh(xn + torch.sigmoid(xr + hr) * hn) + z * h
+        out.append(h)
+    return torch.stack(out), h
+
+
+def norm_rnn(x, h, w_ih, w_hh, b_ih, b_hh, g_ih, g_hh):
+    n, out = h.size(1), []
+    gates = F.layer_norm(F.linear(x, w_ih), [n], g_ih, b_ih)
+    for t in range(x.size(0)):
+        h = torch.tanh(gates[t] + F.layer_norm(F.linear(h, w_hh), [n], g_hh, b_hh))
+        out.append(h)
+    return torch.stack(out), h
+
+
+NORMS = {"lstm": norm_lstm, "gru": norm_gru, "rnn-tanh": norm_rnn}
+
+
+class Norm(torch.nn.Module if torch else object):
+    """A stack of layers that normalise, with arguments and results of torch.nn's. file has the parameters."""
+
+    PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "gain_ih", "gain_hh")
+
+    def __init__(self, p, file):
+        super().__init__()
+        self.run = NORMS[p["cell"]]
+        self.ways = [""] + ["_reverse"] * (p.get("direction") == "both")
+        self.layers = p["layers"]
+        for l, way, name in itertools.product(range(self.layers), self.ways, self.PARAMETERS):
+            full = f"{name}_l{l}{way}"
+            setattr(self, full, torch.nn.Parameter(torch.from_numpy(file[full])))
+
+    def forward(self, x, first):
+        first, last = first if isinstance(first, tuple) else (first,), []
+        for l in range(self.layers):
+            outputs = []
+            for k, way in enumerate(self.ways):
+                states = [s[l * len(self.ways) + k] for s in first]
+                out, *states = self.run(x.flip(0) if way else x, *states, *(getattr(self, f"{name}_l{l}{way}") for name in self.PARAMETERS))
+                outputs.append(out.flip(0) if way else out)
+                last.append(states)
+            x = torch.cat(outputs, 2) if len(outputs) > 1 else outputs[0]
+        last = tuple(map(torch.stack, zip(*last)))
+        return x, last if len(last) > 1 else last[0]
 
 
 def ours(module, precision):
@@ -152,6 +219,7 @@ def hello():
         "directions": ["forward", "both"],
         "lengths": True,
         "projection": True,
+        "norms": [] if OURS else ["layer"],
         "calls": True,
         "resets": not OURS,
         # cuDNN's persistent kernels, which PyTorch chooses for small layers, approximate sigmoids and
@@ -174,10 +242,17 @@ class Rival(torch_pass.Pass):
             raise Unsupported("calls are made on a processor alone")
         more = {"proj_size": p["projection"]} if "projection" in p else {}
         ways = 2 if p.get("direction") == "both" else 1
-        self.module = CELLS[p["cell"]](p["input"], p["hidden"], p["layers"], bidirectional=ways == 2, **more)
-        with torch.no_grad():
-            for name, w in self.module.named_parameters():
-                w.copy_(torch.from_numpy(file[name]))
+        if "norm" in p:
+            if p["cell"] not in NORMS:
+                raise Unsupported(f"there is no scripted {p['cell']} with norm={p['norm']}")
+            if {"lengths", "resets"} & p.keys():
+                raise Unsupported("the scripted layers with norm=layer take no packed sequences")
+            self.module = Norm(p, file)
+        else:
+            self.module = CELLS[p["cell"]](p["input"], p["hidden"], p["layers"], bidirectional=ways == 2, **more)
+            with torch.no_grad():
+                for name, w in self.module.named_parameters():
+                    w.copy_(torch.from_numpy(file[name]))
         self.module.to(self.device, self.dtype).requires_grad_(self.train)
         if OURS:
             self.module = ours(self.module, p["precision"])
@@ -201,6 +276,8 @@ class Rival(torch_pass.Pass):
             if hasattr(dynamo.config, "allow_rnn"):
                 dynamo.config.allow_rnn = True
             run = torch.compile(self.module)
+        elif isinstance(run, Norm):
+            run.run = torch.jit.script(run.run)
         if self.sizes is not None:
             module, pack = run, torch.nn.utils.rnn.PackedSequence
 
@@ -213,7 +290,7 @@ class Rival(torch_pass.Pass):
         first = self.start[0] if len(self.start) == 1 else tuple(self.start)
         self.runs(lambda: run(self.x, first), [*self.module.parameters(), self.x, *self.start], self.dy)
         if "calls" in self.point:
-            single = self.point["steps"] == 1 and "projection" not in self.point and not (OURS or knobs.get("compile"))
+            single = self.point["steps"] == 1 and not {"projection", "norm"} & self.point.keys() and not (OURS or knobs.get("compile"))
             self.calling = Step(self.point["cell"], self.module) if single and not knobs.get("layers") else run
             self.given, self.step = [self.x], self.make
             self.begin()
@@ -222,7 +299,7 @@ class Rival(torch_pass.Pass):
         if knobs.get("graph"):
             self.capture()
             return
-        self.warm(3 if knobs.get("compile") else 1)
+        self.warm(3 if knobs.get("compile") or "norm" in self.point else 1)
         if self.calling:
             self.begin()
 

@@ -60,6 +60,10 @@ func (p *Plan) Answer() []Result {
 		if j := layer.Projection; j != nil {
 			add(name("grad_weight_hr"), j.DW.All(), false, true)
 		}
+		if m := layer.Norm; m != nil {
+			add(name("grad_gain_ih"), m.DX.All(), false, true)
+			add(name("grad_gain_hh"), m.DR.All(), false, true)
+		}
 		for i, s := range p.Cell.States {
 			add(name("grad_"+s+"0"), p.shows(l, i).grad, true, true)
 			out[len(out)-1].initial = true

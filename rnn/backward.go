@@ -10,7 +10,7 @@ import (
 // A LayerBack is the part of one layer's backward pass that techniques share: the matrices of its
 // gradients, and the sums at the end.
 type LayerBack struct {
-	DX, DR *schedule.Matrix // gradients of the products, T·B × G·H; DR where the cell splits them
+	DX, DR *schedule.Matrix // gradients of the products, or of what they are normalised to, T·B × G·H; DR where the cell splits them
 	DPeep  *schedule.Matrix // of the peepholes by sequence, B × peepholes·H; nil: none
 	Below  *schedule.Matrix // of the input, T·B × width; nil where one-hot
 
@@ -42,9 +42,26 @@ func (p *Plan) Back(l, input, recurrent int) *LayerBack {
 	return b
 }
 
+// Input views the gradients of the input products at steps [t, t+n).
+func (b *LayerBack) Input(t, n int) schedule.View {
+	if m := b.plan.Layer[b.layer].Norm; m != nil {
+		return b.plan.Rows(m.dInput, t, n)
+	}
+	return b.plan.Rows(b.DX, t, n)
+}
+
 // Recurrent views the gradients of the recurrent products at steps [t, t+n); it
 // is empty where there are none.
 func (b *LayerBack) Recurrent(t, n int) schedule.View {
+	if m := b.plan.Layer[b.layer].Norm; m != nil {
+		return b.plan.Rows(m.dRecurrent, t, n)
+	}
+	return b.Read(t, n)
+}
+
+// Read views the gradients of what the cell reads of the recurrent products at steps [t, t+n), which
+// may be normalised; it is empty where there are none.
+func (b *LayerBack) Read(t, n int) schedule.View {
 	if b.plan.Cell.SplitGrad {
 		return b.plan.Rows(b.DR, t, n)
 	}
@@ -108,7 +125,7 @@ func (b *LayerBack) Through(t, n int) schedule.View {
 func (b *LayerBack) Weights(t, n int, grouped bool) {
 	p, g := b.plan, b.plan.Layer[b.layer].Grad
 	more := t+n < p.Steps
-	dx, dr := p.Rows(b.DX, t, n), b.Recurrent(t, n)
+	dx, dr := b.Input(t, n), b.Recurrent(t, n)
 	if !dr.Empty() {
 		b.Through(t, n)
 	}
@@ -128,12 +145,17 @@ func (b *LayerBack) Weights(t, n int, grouped bool) {
 	if j := p.Layer[b.layer].Projection; j != nil {
 		p.Do(b.recurrent, j.Weights(t, n, more))
 	}
-	p.Do(b.input, schedule.SumRows{A: dx, Out: g.BX.All(), Accumulate: more})
+	p.Do(b.input, schedule.SumRows{A: p.Rows(b.DX, t, n), Out: g.BX.All(), Accumulate: more})
+	if m := p.Layer[b.layer].Norm; m != nil {
+		gains := m.Gains(t, n, more)
+		p.Do(b.input, gains[0])
+		p.Do(b.recurrent, gains[1])
+	}
 	if dr.Empty() {
 		return
 	}
 	if p.Cell.SplitGrad {
-		p.Do(b.recurrent, schedule.SumRows{A: dr, Out: g.BR.All(), Accumulate: more})
+		p.Do(b.recurrent, schedule.SumRows{A: b.Read(t, n), Out: g.BR.All(), Accumulate: more})
 	} else {
 		p.Do(b.input, schedule.Map{Op: cell.Copy, Out: g.BR.All(), A: p.FromInput(g.BX.All())})
 	}

@@ -18,7 +18,7 @@ func Distributions() []string { return []string{"normal", "uniform", "zeros"} }
 
 // Data is one network's parameters and inputs, by name. Names follow PyTorch:
 // weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with ours added:
-// peephole_l0, weight_hr_l0, embedding, weight_out, bias_out, x, dy, target, loss_weight, h0_l0, c0_l0.
+// peephole_l0, weight_hr_l0, gain_ih_l0, gain_hh_l0, embedding, weight_out, bias_out, x, dy, target, loss_weight, h0_l0, c0_l0.
 type Data struct {
 	Problem Problem
 
@@ -123,8 +123,8 @@ func (w *drawer) layer(i int, weight filler) {
 	} else {
 		w.draw(name("weight_ih"), gh, p.FanIn(l), false, weight)
 	}
-	if rh > 0 {
-		w.draw(name("weight_hh"), rh, p.HeadUnits(), false, weight)
+	if mh := p.Cell.Multiplied() * h; mh > 0 {
+		w.draw(name("weight_hh"), mh, p.HeadUnits(), false, weight)
 	}
 	w.draw(name("bias_ih"), 1, gh, false, weight)
 	if rh > 0 {
@@ -135,6 +135,11 @@ func (w *drawer) layer(i int, weight filler) {
 	}
 	if p.Projection > 0 {
 		w.draw(name("weight_hr"), p.Projection, h, false, weight)
+	}
+	if p.Norm != "" {
+		gain := each(func(rng *rand.Rand) float32 { return 0.25 + rng.Float32()/2 }) // so small that a step forgets errors
+		w.draw(name("gain_ih"), 1, gh, false, gain)
+		w.draw(name("gain_hh"), 1, rh, false, gain)
 	}
 	for k, s := range p.Cell.States {
 		start := each(func(rng *rand.Rand) float32 { return float32(p.Cell.Start(k, float64(rng.Float32()-0.5))) })
@@ -383,6 +388,9 @@ func (p *Matrices) inputs() map[string]schedule.View {
 		in[name("peephole")] = Maybe(layer.Peep)
 		if j := layer.Projection; j != nil {
 			in[name("weight_hr")] = j.W.All()
+		}
+		if m := layer.Norm; m != nil {
+			in[name("gain_ih")], in[name("gain_hh")] = m.X.All(), m.R.All()
 		}
 		for i, s := range p.Cell.States {
 			in[name(s+"0")] = p.shows(l, i).before

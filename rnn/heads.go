@@ -64,10 +64,10 @@ func blockOf(p Problem, g, n int) []Block {
 func (p Problem) AllBlocks(grouped bool) []Block {
 	if grouped && p.Heads <= 1 {
 		outer := p.Cell.Outer()
-		return append(blockOf(p, 0, outer), blockOf(p, outer, p.Cell.Inner)...)
+		return append(blockOf(p, 0, outer), blockOf(p, outer, p.Cell.Multiplied()-outer)...)
 	}
 	var list []Block
-	for g := range p.Cell.Recurrent {
+	for g := range p.Cell.Multiplied() {
 		list = append(list, p.Blocks(g)...)
 	}
 	return list

@@ -55,6 +55,7 @@ type Layer struct {
 
 	Projection *Projection // nil: the output is State[0]
 	Inner      *Inner      // nil: the cell has no inner gates
+	Norm       *Norm       // nil: products are not normalised
 
 	Saved *schedule.Matrix // F·B × saved·H; nil: nothing
 	Grad  LayerGrad

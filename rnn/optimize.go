@@ -184,6 +184,10 @@ func (p *Matrices) parameters() []parameter {
 		if j := y.Projection; j != nil {
 			add(name("weight_hr"), j.W, j.DW)
 		}
+		if m := y.Norm; m != nil {
+			add(name("gain_ih"), m.X, m.DX)
+			add(name("gain_hh"), m.R, m.DR)
+		}
 	}
 	if h := p.Head; h != nil {
 		add("weight_out", h.W, h.DW)

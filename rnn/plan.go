@@ -177,7 +177,7 @@ func declined(t Technique, p Problem) error {
 	case p.Calls > 0 && c.Window > 1:
 		return fmt.Errorf("%w: %v reads %d time steps of its input, but from call to call only states are kept", schedule.ErrCalls, c, c.Window)
 	}
-	return cmp.Or(p.declineHeads(), declineProjection(p), declineResets(p), canTurn(t, p))
+	return cmp.Or(p.declineHeads(), declineNorm(t, p), declineProjection(p), declineResets(p), canTurn(t, p))
 }
 
 // layOutBy lays the pass out by t, between the embedding and its gradient.
@@ -239,7 +239,7 @@ func matrixIf(plan *Plan, cond bool, name string, rows, cols int) *schedule.Matr
 // newLayer makes the matrices of layer i of Problem.Reads. rows counts those of all steps.
 func newLayer(plan *Plan, i, rows int) Layer {
 	p, h := plan.Problem, plan.Hidden
-	train, gh, rh := p.Pass == Train, len(p.Cell.Gates)*h, p.Cell.Recurrent*h
+	train, gh, rh, mh := p.Pass == Train, len(p.Cell.Gates)*h, p.Cell.Recurrent*h, p.Cell.Multiplied()*h
 	l, mark := i/p.Ways(), ""
 	if i%p.Ways() == 1 {
 		mark = "r" // from the last step
@@ -252,7 +252,7 @@ func newLayer(plan *Plan, i, rows int) Layer {
 	peeps, saved := len(p.Cell.Peeps), p.Cell.Saved
 	layer := Layer{
 		W:     plan.Matrix(name("W"), wr, wc),
-		R:     matrixIf(plan, rh > 0, name("R"), rh, p.HeadUnits()),
+		R:     matrixIf(plan, mh > 0, name("R"), mh, p.HeadUnits()),
 		BX:    plan.Matrix(name("bx"), 1, gh),
 		BR:    matrixIf(plan, rh > 0, name("br"), 1, rh),
 		Peep:  matrixIf(plan, peeps > 0, name("p"), 1, peeps*h),
@@ -265,12 +265,13 @@ func newLayer(plan *Plan, i, rows int) Layer {
 		layer.State = append(layer.State, newState(plan, name(s), rows))
 	}
 	layer.Projection, layer.Inner = newProjection(plan, name, layer.State[0]), newInner(plan, name, rows)
+	layer.Norm = newNorm(plan, name, layer.Inner)
 	if !train {
 		return layer
 	}
 	layer.Grad = LayerGrad{
 		W:    plan.Matrix(name("dW"), wr, wc),
-		R:    matrixIf(plan, rh > 0, name("dR"), rh, p.HeadUnits()),
+		R:    matrixIf(plan, mh > 0, name("dR"), mh, p.HeadUnits()),
 		BX:   plan.Matrix(name("dbx"), 1, gh),
 		BR:   matrixIf(plan, rh > 0, name("dbr"), 1, rh),
 		Peep: matrixIf(plan, peeps > 0, name("dp"), 1, peeps*h),

@@ -78,6 +78,10 @@ type Problem struct {
 	// see the file projection.go. 0: none.
 	Projection int
 
+	// Norm is NormLayer where the products and the cell state of each step are normalised: see the
+	// file norm.go. "": they are not.
+	Norm string
+
 	// Weighted gives the loss of each step of each sequence a weight. The loss of a run is
 	// then the weighted sum in place of the mean. A step of weight 0 needs no class.
 	Weighted bool
@@ -132,7 +136,10 @@ func Of(p axis.Point) (Problem, error) {
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
 		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
 		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
-		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Weights: p.Weights,
+		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Weights: p.Weights, Norm: p.Norm,
+	}
+	if q.Norm != "" && q.Cell.Norm() != nil {
+		q.Cell = q.Cell.Norm()
 	}
 	return q, q.Check()
 }
@@ -190,7 +197,7 @@ func (p Problem) Check() error {
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
-	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p), checkProjection(p), checkResets(p)); err != nil {
+	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p), checkProjection(p), checkNorm(p), checkResets(p)); err != nil {
 		return err
 	}
 	if b := p.bytes(); b > 1<<50 {
@@ -266,7 +273,7 @@ func (p Problem) flops() float64 {
 				used += g * h * float64(p.Width(l)) * steps(k)
 			}
 		}
-		used += float64(p.Cell.Recurrent) * h * float64(p.HeadUnits()) * steps(0)
+		used += float64(p.Cell.Multiplied()) * h * float64(p.HeadUnits()) * steps(0)
 		used += h * float64(p.Projection) * steps(0)
 	}
 	head := float64(StepsBeyond(p, 0))
@@ -279,7 +286,7 @@ func (p Problem) flops() float64 {
 // RecurrentFLOPs is the part of FLOPs for R·h in the forward pass, which DeepBench and Diamos et
 // al. count.
 func (p Problem) RecurrentFLOPs() int64 {
-	return 2 * int64(p.Cell.Recurrent) * int64(p.Hidden) * int64(p.HeadUnits()) * int64(p.Reads()) * StepsBeyond(p, 0)
+	return 2 * int64(p.Cell.Multiplied()) * int64(p.Hidden) * int64(p.HeadUnits()) * int64(p.Reads()) * StepsBeyond(p, 0)
 }
 
 // String names the problem as a test or a benchmark would.
@@ -302,6 +309,9 @@ func (p Problem) String() string {
 	}
 	if p.Projection > 0 {
 		s += fmt.Sprintf("/projection=%d", p.Projection)
+	}
+	if p.Norm != "" {
+		s += "/norm=" + p.Norm
 	}
 	if p.Resets > 0 {
 		s += fmt.Sprintf("/resets=%d%%", p.Resets)

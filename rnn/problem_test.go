@@ -45,6 +45,7 @@ func TestCheck(t *testing.T) {
 		"output":    func(p *Problem) { p.Output = -1 },
 		"symbols":   func(p *Problem) { p.OneHot, p.Input = true, MaxSymbols+1 },
 		"no layers": func(p *Problem) { p.Layers = 0 },
+		"norm":      func(p *Problem) { p.Norm = "batch" },
 		"layers":    func(p *Problem) { p.Layers = MaxLayers + 1 },
 	} {
 		p := good

@@ -75,7 +75,7 @@ func (t *Turn) axes(name string) (rows, cols bool) {
 		return true, shown
 	case "weight_hh":
 		return true, shown && p.Heads <= 1
-	case "bias_ih", "bias_hh", "peephole", "weight_hr", "unprojected":
+	case "bias_ih", "bias_hh", "peephole", "weight_hr", "gain_ih", "gain_hh", "unprojected":
 		return false, true
 	case "weight_out", "dy", "y":
 		return false, shown

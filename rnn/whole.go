@@ -34,6 +34,10 @@ func (p *Plan) AsWhole() *Whole {
 			gone = append(gone, j.H, j.D, j.DM)
 			y.Projection = &Projection{W: j.W, DW: j.DW}
 		}
+		if n := y.Inner; n != nil {
+			gone = append(gone, n.value, n.grad, n.passed)
+			y.Inner = nil
+		}
 		for _, m := range gone {
 			if m != nil {
 				p.Remove(m)

@@ -136,7 +136,7 @@ func givenBytes(p rnn.Problem, weight, state float64) float64 {
 		if l > 0 || !p.OneHot { // a look-up reads few weights
 			weights += units * float64(len(p.Cell.Gates)*p.FanIn(l))
 		}
-		weights += units * float64(p.Cell.Recurrent*p.HeadUnits()+p.Projection)
+		weights += units * float64(p.Cell.Multiplied()*p.HeadUnits()+p.Projection)
 	}
 	if p.Pass == rnn.Train {
 		weight += 4

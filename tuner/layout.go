@@ -351,7 +351,7 @@ func hostMemory(p rnn.Problem) int64 {
 func weights(p rnn.Problem) int64 {
 	n := p.Symbols * p.Embedding
 	for l := range p.Layers {
-		n += p.Ways() * p.Hidden * (len(p.Cell.Gates)*p.FanIn(l) + p.Cell.Recurrent*p.HeadUnits() + p.Projection)
+		n += p.Ways() * p.Hidden * (len(p.Cell.Gates)*p.FanIn(l) + p.Cell.Multiplied()*p.HeadUnits() + p.Projection)
 	}
 	return int64(n)
 }

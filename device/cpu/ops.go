@@ -108,6 +108,12 @@ func (p *binder) work(op schedule.Op) (work, error) {
 			scale:   op.Scale,
 			program: p.program,
 		}, nil
+	case schedule.Normalise:
+		return &normalise{kernels: k, x: p.matrix(op.X), gain: p.matrix(op.Gain), out: p.matrix(op.Out), stats: p.matrix(op.Stats)}, nil
+	case schedule.NormaliseBackward:
+		return &normaliseBackward{
+			kernels: k, dout: p.matrix(op.DOut), x: p.matrix(op.X), gain: p.matrix(op.Gain), stats: p.matrix(op.Stats), dx: p.matrix(op.DX), toGains: p.matrix(op.Share),
+		}, nil
 	case schedule.Squares:
 		return p.squares(op), nil
 	case schedule.Update:

@@ -205,6 +205,10 @@ func (p *forecast) seconds(op schedule.Op, members, pieces, from int) (float64, 
 		return extra + p.move(schedule.Bytes(op), parts), nil
 	case schedule.SoftmaxLoss:
 		return extra + (p.mapFunction+6*p.mapLine)*float64(ceil(op.Logits.Rows, parts)*ceil(op.Logits.Cols, line)), nil
+	case schedule.Normalise:
+		return extra + 8*p.mapLine*float64(ceil(op.X.Rows, parts)*ceil(op.X.Cols, line)), nil
+	case schedule.NormaliseBackward:
+		return extra + 16*p.mapLine*float64(ceil(op.X.Rows, parts)*ceil(op.X.Cols, line)), nil
 	case schedule.Squares:
 		return extra + p.mapLine*float64(ceil(op.A.Rows*op.A.Cols, line*parts)), nil
 	case schedule.Update:

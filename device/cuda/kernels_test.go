@@ -180,7 +180,8 @@ func drawn() []*cell.Cell {
 	return slices.DeleteFunc(cell.All(), func(c *cell.Cell) bool { return slices.Contains(later, c) })
 }
 
-// laterTexts are persistent layers of later cells, their gradients, and the same step by step.
+// laterTexts are persistent layers of later cells, their gradients, the same step by step, and layers
+// that normalise.
 func laterTexts(t *testing.T) (out []compiled) {
 	for _, c := range later {
 		for i, precision := range []schedule.Precision{schedule.FP32, schedule.BF16, schedule.FP16, schedule.TF32} {
@@ -201,7 +202,23 @@ func laterTexts(t *testing.T) (out []compiled) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(out, compiled{name: fmt.Sprintf("%v wideback=1 h200", wide), schedule: s, knobs: knob.Params{"wideback": 1}, gpu: "h200"})
+	out = append(out, compiled{name: fmt.Sprintf("%v wideback=1 h200", wide), schedule: s, knobs: knob.Params{"wideback": 1}, gpu: "h200"})
+	return append(out, normTexts(t)...)
+}
+
+// normTexts are layers that normalise their products.
+func normTexts(t *testing.T) (out []compiled) {
+	for i, c := range []*cell.Cell{cell.LSTM.Norm(), cell.GRU} {
+		for _, precision := range []rnn.Precision{rnn.FP32, rnn.BF16} {
+			p := rnn.Problem{Cell: c, Norm: rnn.NormLayer, Input: 64, Hidden: 256 + 2048*i, Layers: 1, Batch: 16, Steps: 3, Precision: precision, Pass: rnn.Train}
+			_, s, err := rnn.Layout(impl.Lookup("cudnnstyle"), p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, compiled{name: fmt.Sprintf("norm %v", p), schedule: s, gpu: "h200"})
+		}
+	}
+	return out
 }
 
 // layerTexts are persistent layers, their gradients, stacks of them, and layers as products and

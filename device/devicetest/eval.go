@@ -92,6 +92,10 @@ func (v values) eval(op schedule.Op) {
 		each(op.Src, func(i, j int) { *v.at(op.Table.Band(int(*v.at(op.Index, i, 0)), 1), 0, j) += *v.at(op.Src, i, j) })
 	case schedule.SoftmaxLoss:
 		v.softmaxLoss(op)
+	case schedule.Normalise:
+		normalise(v, op)
+	case schedule.NormaliseBackward:
+		normaliseBack(v, op)
 	case schedule.AllReduce: // of one replica: nothing to add
 	case schedule.Squares:
 		squares(v, op)
@@ -203,6 +207,43 @@ func (v values) softmax(op schedule.SoftmaxLoss, i, from, cols, class int, weigh
 			p *= float64(op.Scale) * weight
 		}
 		*v.at(prob, i, j) = p
+	}
+}
+
+func normalise(v values, op schedule.Normalise) {
+	n := float64(op.X.Cols)
+	for i := range op.X.Rows {
+		mean, variance := 0.0, 0.0
+		for j := range op.X.Cols {
+			mean += *v.at(op.X, i, j) / n
+		}
+		for j := range op.X.Cols {
+			variance += math.Pow(*v.at(op.X, i, j)-mean, 2) / n
+		}
+		by := 1 / math.Sqrt(variance+schedule.NormEpsilon)
+		for j := range op.X.Cols {
+			*v.at(op.Out, i, j) = *v.at(op.Gain, 0, j) * (*v.at(op.X, i, j) - mean) * by
+		}
+		if !op.Stats.Empty() {
+			*v.at(op.Stats, i, 0), *v.at(op.Stats, i, 1) = mean, by
+		}
+	}
+}
+
+func normaliseBack(v values, op schedule.NormaliseBackward) {
+	n := float64(op.X.Cols)
+	for i := range op.X.Rows {
+		mean, by := *v.at(op.Stats, i, 0), *v.at(op.Stats, i, 1)
+		normal, d, sum, along := make([]float64, op.X.Cols), make([]float64, op.X.Cols), 0.0, 0.0
+		for j := range normal {
+			normal[j], d[j] = (*v.at(op.X, i, j)-mean)*by, *v.at(op.DOut, i, j)
+			sum += d[j] * *v.at(op.Gain, 0, j) / n
+			along += d[j] * *v.at(op.Gain, 0, j) * normal[j] / n
+		}
+		for j := range normal {
+			*v.at(op.DX, i, j) = by * (d[j]**v.at(op.Gain, 0, j) - sum - normal[j]*along)
+			*v.at(op.Share, i, j) = d[j] * normal[j]
+		}
 	}
 }
 

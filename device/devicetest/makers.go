@@ -77,6 +77,20 @@ func simpleMakers() map[string]maker {
 			rows, cols := t.size(), t.size()
 			return schedule.Scatter{Index: t.index(rows), Src: t.place(rows, cols), Table: t.place(5, cols)}
 		},
+		"normalise": func(t *trial) schedule.Op { return t.normalise() },
+		"normalisebackward": func(t *trial) schedule.Op { // of a forward pass, whose stats it needs
+			n := t.normalise()
+			n.Out, n.Stats = t.place(n.X.Rows, n.X.Cols), t.place(n.X.Rows, 2)
+			t.b.Do(0, n)
+			op := schedule.NormaliseBackward{DOut: n.Out, X: n.X, Gain: n.Gain, Stats: n.Stats, DX: n.Out, Share: n.X}
+			if t.flip() {
+				op.DX = t.place(n.X.Rows, n.X.Cols)
+			}
+			if t.flip() {
+				op.Share = t.place(n.X.Rows, n.X.Cols)
+			}
+			return op
+		},
 		"squares": func(t *trial) schedule.Op {
 			rows, cols := t.size(), t.size()
 			return schedule.Squares{A: t.place(rows, cols), Out: t.place(1, 1+t.rng.IntN(rows))}
@@ -111,6 +125,22 @@ func simpleMakers() map[string]maker {
 			return op
 		},
 	}
+}
+
+// normalise builds the operation with or without stats, in place or not.
+func (t *trial) normalise() schedule.Normalise {
+	rows, cols := t.size(), t.size()
+	if t.flip() {
+		cols += 300
+	}
+	op := schedule.Normalise{X: t.place(rows, cols), Gain: t.place(1, cols)}
+	if op.Out = op.X; t.flip() {
+		op.Out = t.place(rows, cols)
+	}
+	if t.flip() {
+		op.Stats = t.place(rows, 2)
+	}
+	return op
 }
 
 // softmaxLoss builds the operation for so many rows and classes.

@@ -15,7 +15,7 @@ func (n *network) backward(depth, fromEnd int) {
 	if l < n.Layers-1 {
 		above = n.layers[l+1].back.Below
 	}
-	dx, dr := n.Rows(y.back.DX, t, 1), y.back.Recurrent(t, 1)
+	dx, dr, norm := n.Rows(y.back.DX, t, 1), y.back.Read(t, 1), n.Layer[l].Norm
 	dout := n.Rows(above, t, 1)
 	if j := n.Layer[l].Projection; j != nil {
 		op := j.Back(t)
@@ -27,7 +27,10 @@ func (n *network) backward(depth, fromEnd int) {
 		y.anew.Back(&step, stream, l, t)
 	}
 	for i, half := range n.Layer[l].Inner.HalvesBack(step, t) {
-		if i > 0 {
+		switch {
+		case i > 0 && n.Cell.Normalised:
+			n.Do(stream, norm.InnerBack(dr, t))
+		case i > 0:
 			n.productBack(stream, dr, y.ib, n.Layer[l].Inner.Grad(t), false)
 		}
 		if n.fused {
@@ -38,12 +41,22 @@ func (n *network) backward(depth, fromEnd int) {
 			n.Do(stream, m)
 		}
 	}
+	if norm != nil {
+		n.Do(stream, norm.RecurrentBack(dr, t))
+	}
 	if !dr.Empty() {
 		carry, written := n.CarryInto(l, t)
-		n.productBack(stream, dr, y.rb, carry, written)
+		n.productBack(stream, y.back.Recurrent(t, 1), y.rb, carry, written)
 	}
-	if t%n.block == 0 && y.back.Below != nil {
-		n.inputGradient(l, t, min(n.block, n.Steps-t))
+	steps := min(n.block, n.Steps-t)
+	switch {
+	case norm != nil && n.perStep:
+		n.Do(n.inputStream(l), norm.InputBack(dx, t, 1))
+	case norm != nil && t%n.block == 0:
+		n.Do(n.inputStream(l), norm.InputBack(n.Rows(y.back.DX, t, steps), t, steps))
+	}
+	if t%n.block == 0 {
+		n.inputGradient(l, t, steps)
 	}
 	if n.perStep {
 		y.back.Weights(t, 1, n.grouped)
@@ -55,9 +68,12 @@ func (n *network) backward(depth, fromEnd int) {
 // below receives the gradient.
 func (n *network) inputGradient(l, t, steps int) {
 	b := n.layers[l].back
+	if b.Below == nil {
+		return
+	}
 	for k, o := range n.layers[l].wb {
 		for _, run := range n.Batches.Later(k, t, steps) {
-			dx := n.Rows(b.DX, run.T, run.N)
+			dx := b.Input(run.T, run.N)
 			n.productBack(n.inputStream(l), dx, o, b.Below.Band(n.Batches.Earlier(k, run), dx.Rows), k > 0)
 		}
 	}

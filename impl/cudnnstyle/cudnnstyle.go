@@ -51,6 +51,9 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	return append(knobs, rnn.SizesKnob(p, 0, 8, 1)...)
 }
 
+// Normalises implements rnn.Normaliser.
+func (Technique) Normalises() {}
+
 // most limits the input products of all layers on a GPU, in bytes, unless the knob is set.
 const most = 2 << 30
 
@@ -171,16 +174,20 @@ func (n *network) recurrentStream(l int) int { return n.inputStream(l) + 1 }
 
 // forward runs step t of layer l.
 func (n *network) forward(l, t int) {
-	y := &n.layers[l]
+	y, norm := &n.layers[l], n.Layer[l].Norm
 	if t%n.block == 0 {
 		steps := min(n.block, n.Steps-t)
-		out := y.pre(n, t, steps)
+		x := y.pre(n, t, steps)
+		out := norm.InputProduct(x, t, steps)
 		if l == 0 && n.OneHot {
 			n.Do(n.inputStream(l), schedule.Gather{Index: n.InputOf(l, t, steps), Table: n.Layer[l].W.All(), Out: out})
 		} else {
 			for _, tap := range n.Taps(l, t, steps) {
 				n.product(n.inputStream(l), tap.In, y.w[tap.K], tap.Of(out), tap.K > 0)
 			}
+		}
+		if norm != nil {
+			n.Do(n.inputStream(l), norm.Input(x, t, steps))
 		}
 	}
 	rec := n.Batches.Last(rnn.Maybe(y.rec), t)
@@ -192,10 +199,16 @@ func (n *network) forward(l, t int) {
 		through = n.Through(l, t, 1)
 	}
 	if y.rec != nil {
-		n.product(n.recurrentStream(l), through, y.r, rec, false)
+		n.product(n.recurrentStream(l), through, y.r, norm.RecurrentProduct(rec, t), false)
+	}
+	if norm != nil {
+		n.Do(n.recurrentStream(l), norm.Recurrent(rec, t))
 	}
 	for i, half := range n.Layer[l].Inner.Halves(step, t) {
-		if i > 0 {
+		switch {
+		case i > 0 && n.Cell.Normalised:
+			n.Do(n.recurrentStream(l), norm.Inner(rec, t))
+		case i > 0:
 			n.product(n.recurrentStream(l), n.Layer[l].Inner.Value(t, 1), y.i, rec, false)
 		}
 		if n.fused {

@@ -20,7 +20,7 @@ type layer struct {
 	ring int              // steps in x
 	rec  *schedule.Matrix // B × recurrent gates·H; nil where there are none
 	temp *schedule.Matrix // values between point-wise operations; nil if fused
-	anew *rnn.Restart     // begins sequences anew; nil if fused, unless a step has halves, or without resets
+	anew *rnn.Restart     // begins sequences anew; nil if fused, unless a step has halves or a norm, or without resets
 
 	back *rnn.LayerBack // nil unless training
 }
@@ -64,7 +64,7 @@ func (n *network) layout(l int) layer {
 		}
 		out.temp = n.Matrix(name("temp"), n.Batch, temps*n.Hidden)
 	}
-	if !n.fused || n.Cell.Inner > 0 {
+	if !n.fused || n.Cell.Inner > 0 || y.Norm != nil {
 		out.anew = rnn.NewRestart(n.Plan, fmt.Sprintf(" of layer %d", l))
 	}
 	if j := y.Projection; j != nil {
@@ -77,6 +77,7 @@ func (n *network) layout(l int) layer {
 		out.pb = operand{{weights: j.W.All()}}
 	}
 	out.wb, out.rb, out.ib = n.inputs(l, false), n.recurrent(rnn.Maybe(y.R), false, false), n.recurrent(rnn.Maybe(y.R), false, true)
+	y.Norm.Use(n.Plan)
 	out.back = n.Back(l, n.inputStream(l), n.recurrentStream(l))
 	return out
 }

@@ -221,6 +221,35 @@ func Projected(precision rnn.Precision) []rnn.Problem {
 	return ps
 }
 
+// Normal returns problems in precision p whose products are normalised, for every cell that can, with
+// all that such layers may have; with -short a third of them.
+func Normal(precision rnn.Precision) []rnn.Problem {
+	var ps []rnn.Problem
+	for _, c := range []*cell.Cell{cell.LSTM.Norm(), cell.GRU, cell.RNNTanh} {
+		plain := rnn.Problem{Cell: c, Norm: rnn.NormLayer, Input: 7, Hidden: 17, Layers: 2, Batch: 3, Steps: 5, Precision: precision}
+		one, wide, symbols, both, ragged, reset := plain, plain, plain, plain, plain, plain
+		one.Batch, one.Layers = 1, 1
+		wide.Hidden, wide.Batch, wide.Steps, wide.Layers = 132, 9, 3, 1
+		symbols.OneHot, symbols.Output, symbols.Hidden = true, 4, 12
+		both.Direction, both.Lengths, both.Hidden = rnn.BothWays, "1+3+5", 9
+		ragged.Lengths = "2+2*5"
+		reset.Resets = 30
+		for _, p := range []rnn.Problem{plain, one, wide, symbols, both, ragged, reset} {
+			trained := p
+			trained.Pass = rnn.Train
+			ps = append(ps, p, trained)
+		}
+	}
+	if !testing.Short() {
+		return ps
+	}
+	var some []rnn.Problem
+	for i := int(precision) % 3; i < len(ps); i += 3 {
+		some = append(some, ps[i])
+	}
+	return some
+}
+
 // Few returns the problems of shortSizes in precision p. With -short it returns half of them, and
 // the other half in the next precision.
 func Few(p rnn.Precision) []rnn.Problem {

@@ -25,6 +25,9 @@ func (Technique) Doc() string {
 }
 func (Technique) Knobs(rnn.Problem) []knob.Knob { return nil }
 
+// Normalises implements rnn.Normaliser.
+func (Technique) Normalises() {}
+
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
 	if err := p.Room(p.Layers * p.Steps); err != nil {
@@ -41,6 +44,9 @@ func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
 	}
 	n.temp = p.Matrix("temp", p.Batch, temps*p.Hidden)
 	n.anew = rnn.NewRestart(p, "")
+	for _, y := range p.Layer {
+		y.Norm.Use(p)
+	}
 	for l := range p.Layers {
 		for t := range p.Steps {
 			n.forward(l, t)
@@ -112,20 +118,28 @@ func (n *network) forward(l, t int) {
 		n.anew.Step(&step, 0, l, t)
 		prev = step.Prev[n.Cell.Through]
 	}
+	xs, rs := y.Norm.InputProduct(x, t, 1), y.Norm.RecurrentProduct(r, t)
 	for g := range n.gates {
 		if l == 0 && n.OneHot {
-			n.do(schedule.Gather{Index: n.InputOf(l, t, 1), Table: n.gate(y.W.All(), g), Out: n.gate(x, g)})
+			n.do(schedule.Gather{Index: n.InputOf(l, t, 1), Table: n.gate(y.W.All(), g), Out: n.gate(xs, g)})
 		} else {
 			for k, tap := range taps {
-				n.do(schedule.Gemm{A: tap.In, B: n.band(tap.W, g), TransB: true, C: n.gate(x, g), Accumulate: k > 0})
+				n.do(schedule.Gemm{A: tap.In, B: n.band(tap.W, g), TransB: true, C: n.gate(xs, g), Accumulate: k > 0})
 			}
 		}
 		if g < n.Cell.Outer() {
-			n.recur(l, g, prev, r)
+			n.recur(l, g, prev, rs)
 		}
 	}
+	if y.Norm != nil {
+		n.do(y.Norm.Input(x, t, 1))
+		n.do(y.Norm.Recurrent(r, t))
+	}
 	for i, half := range y.Inner.Halves(step, t) {
-		for g := n.Cell.Outer(); i > 0 && g < n.recurrent; g++ {
+		if i > 0 && n.Cell.Normalised {
+			n.do(y.Norm.Inner(r, t))
+		}
+		for g := n.Cell.Outer(); i > 0 && g < n.Cell.Multiplied(); g++ {
 			n.recur(l, g, y.Inner.Value(t, 1), r)
 		}
 		for _, m := range half.Maps(n.rows(n.temp, t)) {
@@ -226,7 +240,10 @@ func (n *network) stepBack(l, t int, above, below *schedule.Matrix) {
 	}
 	outer := n.Cell.Outer()
 	for i, half := range y.Inner.HalvesBack(step, t) {
-		for g := outer; i > 0 && g < n.recurrent; g++ {
+		if i > 0 && n.Cell.Normalised {
+			n.do(y.Norm.InnerBack(dr, t))
+		}
+		for g := outer; i > 0 && g < n.Cell.Multiplied(); g++ {
 			for _, b := range n.Blocks(g) {
 				n.recurBack(l, b, dr, y.Inner.Grad(t), g > outer)
 			}
@@ -235,9 +252,19 @@ func (n *network) stepBack(l, t int, above, below *schedule.Matrix) {
 			n.do(m)
 		}
 	}
+	read, readR := dx, dr // by the cell
+	if m := y.Norm; m != nil {
+		ofX, ofR := m.InputBack(dx, t, 1), m.RecurrentBack(dr, t)
+		n.do(ofX)
+		n.do(ofR)
+		for _, op := range m.Gains(t, 1, more) {
+			n.do(op)
+		}
+		dx, dr = ofX.DX, ofR.DX
+	}
 	carry, written := n.CarryInto(l, t)
 	for g := range n.gates {
-		if g < n.recurrent {
+		if g < n.Cell.Multiplied() {
 			for _, b := range n.Blocks(g) {
 				in := prev
 				if b.Inner {
@@ -250,9 +277,9 @@ func (n *network) stepBack(l, t int, above, below *schedule.Matrix) {
 		}
 		n.inputBack(l, t, g, dx, taps, below)
 	}
-	n.do(schedule.SumRows{A: dx, Out: y.Grad.BX.All(), Accumulate: more})
+	n.do(schedule.SumRows{A: read, Out: y.Grad.BX.All(), Accumulate: more})
 	if n.recurrent > 0 {
-		n.do(schedule.SumRows{A: dr, Out: y.Grad.BR.All(), Accumulate: more})
+		n.do(schedule.SumRows{A: readR, Out: y.Grad.BR.All(), Accumulate: more})
 	}
 }
 

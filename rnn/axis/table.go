@@ -28,7 +28,8 @@ type Point struct {
 	Heads     int    `json:"heads"`     // of each layer; the recurrent product does not mix their units; 0: one
 	Weighted  bool   `json:"weighted"`  // the loss of each step has a weight
 
-	Projection int `json:"projection"` // size to which a projection narrows each layer's output; 0: no projection
+	Projection int    `json:"projection"` // size to which a projection narrows each layer's output; 0: no projection
+	Norm       string `json:"norm"`       // "layer": products and cell states are normalised; "": they are not
 
 	Direction Direction       `json:"direction"` // from which end layers read the steps
 	Lengths   SequenceLengths `json:"lengths"`   // of the sequences, in steps
@@ -181,6 +182,11 @@ var table = prepared([]Axis{
 		Name: "projection", Help: "size to which a projection narrows each layer's output, below hidden; none: no projection", Title: "projected values", Default: "none", Zero: "none",
 		Train: true, Memory: MoreWhereSet,
 		field: func(p *Point) any { return &p.Projection },
+	},
+	{
+		Name: "norm", Help: "normalisation inside the layers: none; layer: of the input product, the recurrent product and the cell state, each over all units", Title: "norm",
+		Default: "none", Words: []string{"none", "layer"}, Train: true,
+		field: func(p *Point) any { return &p.Norm },
 	},
 	{
 		Name: "resets", Help: "percentage of the time steps at which a sequence begins anew, with states of 0, such as 3%; none: never",

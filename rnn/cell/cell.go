@@ -34,6 +34,9 @@ type Cell struct {
 	// multiplies a value that the step computes, in place of a state: R·(r∘h). It is one value for all
 	// of them. The forward program writes it to Ref{Inner, 0} before it reads R of these gates.
 	Inner int
+	// Normalised reports that inner gates have no rows in W and R: what stands for their recurrent
+	// product is the inner value, normalised over the units of the layer.
+	Normalised bool
 	// States names the vectors carried from step to step. State 0 is the output.
 	States []string
 	// Positive lists states that others are divided by. They begin above 0.
@@ -185,8 +188,10 @@ func Every() []*Cell {
 		if c.Scanned != nil {
 			every = append(every, c.Scanned)
 		}
-		if c.First != nil {
-			every = append(every, c.First, c.Second)
+		for _, whole := range slices.Compact([]*Cell{c, c.Norm()}) {
+			if whole != nil && whole.First != nil {
+				every = append(every, whole.First, whole.Second)
+			}
 		}
 	}
 	return every

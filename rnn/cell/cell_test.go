@@ -21,7 +21,7 @@ func (u unit) at(r Ref) *float64 {
 // random returns a unit with everything that a step reads.
 func random(c *Cell, rng *rand.Rand) unit {
 	u := unit{}
-	for g := range c.Gates {
+	for g := range max(len(c.Gates), c.Recurrent) {
 		for _, k := range []Kind{X, R, BX, BR} {
 			*u.at(Ref{k, g}) = 2*rng.Float64() - 1
 		}
@@ -42,9 +42,9 @@ func equations(c *Cell, u unit) []float64 {
 	var x, r, peep, prev []float64
 	for g := range c.Gates {
 		x = append(x, *u.at(Ref{X, g})+*u.at(Ref{BX, g}))
-		if g < c.Recurrent {
-			r = append(r, *u.at(Ref{R, g})+*u.at(Ref{BR, g}))
-		}
+	}
+	for g := range c.Recurrent {
+		r = append(r, *u.at(Ref{R, g})+*u.at(Ref{BR, g}))
 	}
 	for k := range c.Peeps {
 		peep = append(peep, *u.at(Ref{Peep, k}))

@@ -22,15 +22,15 @@ func gradient(forward Program, c *Cell) (backward Program, split bool) {
 		if b := d.adjoint[Ref{BX, g}]; b != x {
 			panic(fmt.Sprintf("cell: gate %d: the input bias has another gradient than the input", g))
 		}
-		if g >= recurrent {
-			continue
-		}
-		if b := d.adjoint[Ref{BR, g}]; b != r {
+		split = split || g < recurrent && r != x
+	}
+	for g := range recurrent {
+		if d.adjoint[Ref{BR, g}] != d.adjoint[Ref{R, g}] {
 			panic(fmt.Sprintf("cell: gate %d: the recurrent bias has another gradient than the product", g))
 		}
-		split = split || r != x
+		split = split || g >= gates
 	}
-	for g := range gates {
+	for g := range max(gates, recurrent) {
 		if a, ok := d.adjoint[Ref{X, g}]; ok {
 			d.result(Ref{DX, g}, a)
 		}

@@ -21,6 +21,14 @@ import (
 // Outer is the number of gates, the first ones, whose recurrent product multiplies the state Through.
 func (c *Cell) Outer() int { return c.Recurrent - c.Inner }
 
+// Multiplied is the number of gates that have rows in R.
+func (c *Cell) Multiplied() int {
+	if c.Normalised {
+		return c.Outer()
+	}
+	return c.Recurrent
+}
+
 // Passed is the number of values that the first half of c passes to the second.
 func (c *Cell) Passed() int {
 	if c.First == nil {
@@ -175,7 +183,7 @@ func completeInner(c *Cell, p Program) {
 	}
 	half := func(name string, recurrent, saved int) *Cell {
 		h := &Cell{
-			Name: c.Name + " " + name, Doc: "part of " + c.Name, Text: c.Text, Gates: c.Gates, Window: c.Window, Recurrent: recurrent, Through: c.Through,
+			Name: c.Name + " " + name, Normalised: c.Normalised, Doc: "part of " + c.Name, Text: c.Text, Gates: c.Gates, Window: c.Window, Recurrent: recurrent, Through: c.Through,
 			States: slices.Clone(c.States), Fixed: c.Fixed, Peeps: c.Peeps, Saved: saved, sums: true,
 		}
 		for i := range d.passed {

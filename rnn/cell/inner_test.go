@@ -38,7 +38,7 @@ func innerEquations(c *Cell, u unit) []float64 {
 }
 
 func TestInnerProgramsFollowEquations(t *testing.T) {
-	for _, c := range Inners() {
+	for _, c := range append(Inners(), lstmNorm) {
 		for seed := range uint64(50) {
 			u := random(c, rand.New(rand.NewPCG(seed, 1)))
 			want := innerEquations(c, u)
@@ -58,7 +58,7 @@ func TestInnerProgramsFollowEquations(t *testing.T) {
 // with central differences of the equations.
 func TestInnerBackwardIsTheGradient(t *testing.T) {
 	const step = 1e-6
-	for _, c := range Inners() {
+	for _, c := range append(Inners(), lstmNorm) {
 		for seed := range uint64(50) {
 			u := random(c, rand.New(rand.NewPCG(seed, 2)))
 			loss := func() float64 {
@@ -113,7 +113,7 @@ func TestInnerBackwardIsTheGradient(t *testing.T) {
 
 // TestHalves runs the two halves as devices do, and compares all they write with the whole.
 func TestHalves(t *testing.T) {
-	for _, c := range Inners() {
+	for _, c := range append(Inners(), lstmNorm) {
 		u := random(c, rand.New(rand.NewPCG(1, 3)))
 		innerEquations(c, u)
 		runInner(c, c.Forward, u)

@@ -94,6 +94,10 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 	if rh > 0 {
 		y.dR, y.dBR = blocksOf(p, gradientOfR(r, y)), r.sum(y.dRec, rh)
 	}
+	if m := y.norm; m != nil {
+		m.gains(r, y)
+		m.input.backward(r.lossy, y.dPre, 0, gh, y.dPre)
+	}
 	if j := y.projection; j != nil {
 		j.dW = r.outer(j.d[y.after*j.width:][:r.rows*j.width], y.later(0, h), j.width, h)
 	}
@@ -157,8 +161,15 @@ func stepsBack(r *reference, y *refLayer, dout []float64) {
 		back(t, first)
 		if second != nil {
 			clear(y.dInner)
-			recurBack(r, y, t, y.dInner, outer, rh)
+			if p.Cell.Normalised {
+				y.norm.inner.backward(r.lossy, y.dRec[t*b*rh+outer:], t*b, rh, y.dInner)
+			} else {
+				recurBack(r, y, t, y.dInner, outer, rh)
+			}
 			back(t, second)
+		}
+		if m := y.norm; m != nil {
+			m.recurrent.backward(r.lossy, y.dRec[t*b*rh:], t*b, rh, m.dRec[t*b*outer:(t+1)*b*outer])
 		}
 		if y.carryBack(t, rh) {
 			continue
@@ -201,7 +212,7 @@ func (r *reference) answer() []Tensor {
 		}
 		add(name("grad_weight_ih"), wr, wc, false, true, y.dW)
 		if rh > 0 {
-			add(name("grad_weight_hh"), rh, p.HeadUnits(), false, true, y.dR)
+			add(name("grad_weight_hh"), p.Cell.Multiplied()*h, p.HeadUnits(), false, true, y.dR)
 		}
 		add(name("grad_bias_ih"), 1, gh, false, true, y.dBX)
 		if rh > 0 {
@@ -212,6 +223,10 @@ func (r *reference) answer() []Tensor {
 		}
 		if j := y.projection; j != nil {
 			add(name("grad_weight_hr"), j.width, h, false, true, j.dW)
+		}
+		if m := y.norm; m != nil {
+			add(name("grad_gain_ih"), 1, gh, false, true, m.dGainX)
+			add(name("grad_gain_hh"), 1, rh, false, true, m.dGainR)
 		}
 		for i, s := range p.Cell.States {
 			add(name("grad_"+s+"0"), b, rnn.StateWidth(p, i), true, true, y.shownGrad(i, b))

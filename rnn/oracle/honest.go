@@ -178,9 +178,9 @@ func (v *rounding) backward(e *evaluator, p cell.Program) {
 	v.run(p, e.at)
 	for g := range c.Gates {
 		v.storeOne(e.at(cell.Ref{Kind: cell.DX, Index: g}))
-		if c.SplitGrad && g < c.Recurrent {
-			v.storeOne(e.at(cell.Ref{Kind: cell.DR, Index: g}))
-		}
+	}
+	for g := 0; c.SplitGrad && g < c.Recurrent; g++ {
+		v.storeOne(e.at(cell.Ref{Kind: cell.DR, Index: g}))
 	}
 }
 

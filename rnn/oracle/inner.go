@@ -17,6 +17,10 @@ func recur(r *reference, y *refLayer, t int, in []float64, from, to int) {
 	}
 	r.lossy.mulTransposed(out, in, y.weightR[from*units:], b, n, units)
 	r.lossy.store(out)
+	if y.norm != nil {
+		y.norm.recurrent.forward(r.lossy, out, rec, t*b, rh)
+		return
+	}
 	for j := 0; n < rh && j < b; j++ {
 		copy(rec[j*rh+from:j*rh+to], out[j*n:])
 	}
@@ -26,21 +30,20 @@ func recur(r *reference, y *refLayer, t int, in []float64, from, to int) {
 // recurrent products of step t multiply.
 func recurBack(r *reference, y *refLayer, t int, d []float64, from, to int) {
 	b, h := r.Distinct, r.p.Hidden
-	rh := r.p.Cell.Recurrent * h
-	r.lossy.mul(d, columns(y.dRec[t*b*rh:(t+1)*b*rh], rh, from, to-from), y.weightR[from*h:], b, to-from, h)
+	r.lossy.mul(d, columns(y.products(r.p, t*b, (t+1)*b), r.p.Cell.Multiplied()*h, from, to-from), y.weightR[from*h:], b, to-from, h)
 }
 
 // gradientOfR is the gradient of R, recurrent gates·H × units.
 func gradientOfR(r *reference, y *refLayer) []float64 {
 	p, h := r.p, r.p.Hidden
-	rh := p.Cell.Recurrent * h
-	outer := p.Cell.Outer() * h
+	mh := p.Cell.Multiplied() * h
+	outer, products := p.Cell.Outer()*h, y.products(p, 0, r.rows)
 	var d []float64
 	if outer > 0 {
-		d = r.outer(columns(y.dRec, rh, 0, outer), y.through(p, 0, r.rows), outer, rnn.Emits(p))
+		d = r.outer(columns(products, mh, 0, outer), y.through(p, 0, r.rows), outer, rnn.Emits(p))
 	}
-	if outer < rh {
-		d = append(d, r.outer(columns(y.dRec, rh, outer, rh-outer), y.inner, rh-outer, h)...)
+	if outer < mh {
+		d = append(d, r.outer(columns(products, mh, outer, mh-outer), y.inner, mh-outer, h)...)
 	}
 	return d
 }

@@ -61,6 +61,9 @@ func ReferenceBytes(p rnn.Problem, distinct int) int64 {
 	if p.Projection > 0 {
 		perUnit++ // the gradient of what is projected
 	}
+	if p.Norm != "" {
+		perUnit += len(c.Gates) + 2*c.Recurrent // normalised values, and gradients of products
+	}
 	for l := range p.Layers {
 		values += p.Ways() * p.Hidden * perUnit
 		if l > 0 || !p.OneHot {
@@ -101,6 +104,7 @@ type refLayer struct {
 	dInner, dPassed        []float64 // of one step: distinct × hidden, and × passed·hidden
 	weightX, weightR, peep []float32
 	projection             *refProjection // nil: none
+	norm                   *refNorm       // nil: none
 	biasX, biasR           []float32
 	lossy                  *rounding
 	dIn                    []float64 // of the input, of this layer alone
@@ -153,7 +157,7 @@ func (r *reference) layer(i int, in []float64) refLayer {
 	if len(p.Cell.Peeps) > 0 {
 		y.peep = r.Get(name("peephole"))
 	}
-	y.projection = projectionOf(r, &y, i)
+	y.projection, y.norm = projectionOf(r, &y, i), normOf(r, i)
 	for s, what := range p.Cell.States {
 		state := make([]float64, (r.rows+b)*h)
 		if s > 0 || y.projection == nil {
@@ -179,6 +183,9 @@ func (r *reference) layer(i int, in []float64) refLayer {
 		r.lossy.mulTransposed(y.pre, y.in, y.weightX, r.rows, gh, p.FanIn(l))
 	}
 	r.lossy.store(y.pre)
+	if y.norm != nil {
+		y.norm.input.forward(r.lossy, y.pre, y.pre, 0, gh)
+	}
 	first := r.recall(&y, l)
 	if y.unitsAlone() {
 		r.lanes(func(j, from, to int) {
@@ -196,7 +203,11 @@ func (r *reference) layer(i int, in []float64) refLayer {
 			inner := y.inner[t*b*h : (t+1)*b*h]
 			r.units(func(j, from, to int) { newEvaluator(r, &y, nil).innerValues(t, j, from, to) })
 			r.lossy.store(inner)
-			recur(r, &y, t, inner, outer, rh)
+			if p.Cell.Normalised {
+				y.norm.inner.forward(r.lossy, inner, y.rec[t*b*rh+outer:], t*b, rh)
+			} else {
+				recur(r, &y, t, inner, outer, rh)
+			}
 		}
 		r.units(func(j, from, to int) { newEvaluator(r, &y, nil).forward(t, j, from, to) })
 		y.project(t)

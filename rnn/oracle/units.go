@@ -97,9 +97,9 @@ func (v *evaluator) read() {
 	c, h, y, row, u := v.p.Cell, v.p.Hidden, v.y, v.row, v.unit
 	for g := range c.Gates {
 		v.x[g] = y.pre[(row*len(c.Gates)+g)*h+u] + float64(y.biasX[g*h+u])
-		if g < c.Recurrent {
-			v.rec[g] = y.rec[(row*c.Recurrent+g)*h+u] + float64(y.biasR[g*h+u])
-		}
+	}
+	for g := range v.rec {
+		v.rec[g] = y.rec[(row*c.Recurrent+g)*h+u] + float64(y.biasR[g*h+u])
 	}
 	for k := range v.peep {
 		v.peep[k] = float64(y.peep[k*h+u])

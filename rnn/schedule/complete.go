@@ -35,6 +35,10 @@ func complete(op Op) error {
 		ok = present(op.Index, op.Src, op.Table)
 	case SoftmaxLoss:
 		ok = present(op.Logits, op.Target, op.Loss, op.Prob)
+	case Normalise:
+		ok = present(op.X, op.Gain, op.Out)
+	case NormaliseBackward:
+		ok = present(op.X, op.Gain, op.Stats, op.DOut, op.DX, op.Share)
 	case Squares:
 		ok = present(op.A, op.Out)
 	case Update:

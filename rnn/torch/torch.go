@@ -21,7 +21,9 @@
 //	weight_hr_l0     P × H      the projection, if there is one. P then takes the place of H in output,
 //	                            h_0, h_n, h_l0, weight_hh_l0 and weight_ih of the layers above
 //	bias_ih_l0       G·H
-//	bias_hh_l0       G·H
+//	bias_hh_l0       G·H        5·H in an LSTM with meta's norm: the last H are added to the normalised c'
+//	gain_ih_l0       G·H        with meta's norm: factors of the normalised input products
+//	gain_hh_l0       G·H        those of the recurrent products, and in an LSTM H of c' behind them
 //	h_0, c_0         L × B × H  states before the first step
 //	output           T × B × H  state h of the last layer
 //	h_n, c_n         L × B × H  states after the last step
@@ -186,10 +188,11 @@ func (l *layout) meta(from Source) {
 		Precision string   `json:"precision"`
 		Source
 
-		Projection int `json:"projection,omitempty"`
+		Projection int    `json:"projection,omitempty"`
+		Norm       string `json:"norm,omitempty"`
 	}{
 		Format, c.Name, c.Gates, c.States, c.Peeps, p.Input, p.Hidden, p.Layers, p.Batch, l.Distinct, p.Steps,
-		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, rnn.SequenceLengths(p), p.Pass.String(), p.Precision.String(), from, p.Projection,
+		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, rnn.SequenceLengths(p), p.Pass.String(), p.Precision.String(), from, p.Projection, p.Norm,
 	})
 	if err != nil {
 		l.fail("%w", err)
@@ -199,7 +202,7 @@ func (l *layout) meta(from Source) {
 
 func (l *layout) parameters() {
 	p := l.p
-	h, gh, rh := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden
+	h, gh, rh, mh := p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden, p.Cell.Multiplied()*p.Hidden
 	switch {
 	case p.OneHot:
 		l.add("symbols", integers(l.given("x", 1)), p.Steps, p.Batch)
@@ -216,7 +219,7 @@ func (l *layout) parameters() {
 		}
 		l.add(name("weight_ih"), w, gh, p.FanIn(n))
 		if rh > 0 {
-			l.add(name("weight_hh"), l.Get(name("weight_hh")), rh, p.HeadUnits())
+			l.add(name("weight_hh"), l.Get(name("weight_hh")), mh, p.HeadUnits())
 		}
 		l.add(name("bias_ih"), l.Get(name("bias_ih")), gh)
 		if rh > 0 {
@@ -227,6 +230,10 @@ func (l *layout) parameters() {
 		}
 		if p.Projection > 0 {
 			l.add(name("weight_hr"), l.Get(name("weight_hr")), p.Projection, h)
+		}
+		if p.Norm != "" {
+			l.add(name("gain_ih"), l.Get(name("gain_ih")), gh)
+			l.add(name("gain_hh"), l.Get(name("gain_hh")), rh)
 		}
 	}
 }
@@ -304,7 +311,7 @@ func (l *layout) ends(i int) []int {
 
 func (l *layout) gradients() {
 	p := l.p
-	b, h, gh, rh := p.Batch, p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden
+	b, h, gh, rh, mh := p.Batch, p.Hidden, len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden, p.Cell.Multiplied()*p.Hidden
 	if p.Output == 0 {
 		l.add("grad_output", l.given("dy", p.Out()), p.Steps, b, p.Out())
 	}
@@ -322,7 +329,7 @@ func (l *layout) gradients() {
 			l.add(name("weight_ih"), l.take(name("weight_ih"), gh, p.FanIn(n)), gh, p.FanIn(n))
 		}
 		if rh > 0 {
-			l.add(name("weight_hh"), l.take(name("weight_hh"), rh, p.HeadUnits()), rh, p.HeadUnits())
+			l.add(name("weight_hh"), l.take(name("weight_hh"), mh, p.HeadUnits()), mh, p.HeadUnits())
 		}
 		l.add(name("bias_ih"), l.take(name("bias_ih"), 1, gh), gh)
 		if rh > 0 {
@@ -333,6 +340,10 @@ func (l *layout) gradients() {
 		}
 		if p.Projection > 0 {
 			l.add(name("weight_hr"), l.take(name("weight_hr"), p.Projection, h), p.Projection, h)
+		}
+		if p.Norm != "" {
+			l.add(name("gain_ih"), l.take(name("gain_ih"), 1, gh), gh)
+			l.add(name("gain_hh"), l.take(name("gain_hh"), 1, rh), rh)
 		}
 	}
 	for i, s := range p.Cell.States {

@@ -143,6 +143,10 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 		return []launch.Command{pointwise.Scatter(e.Target, op, notedAt(e, op.Table))}, nil
 	case schedule.SoftmaxLoss:
 		return []launch.Command{pointwise.SoftmaxLoss(e.Target, op)}, nil
+	case schedule.Normalise:
+		return []launch.Command{pointwise.Normalise(e.Target, op)}, nil
+	case schedule.NormaliseBackward:
+		return []launch.Command{pointwise.NormaliseBackward(e.Target, op)}, nil
 	case schedule.Squares:
 		return pointwise.Squares(e.Target, []schedule.Squares{op}), nil
 	case schedule.Update:

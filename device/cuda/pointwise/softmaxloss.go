@@ -19,11 +19,7 @@ func SoftmaxLoss(t *launch.Target, op schedule.SoftmaxLoss) launch.Command {
 		weight = op.Target
 	}
 	cols := op.Logits.Cols / groups
-	each := ints.CeilDiv(cols, launch.BlockSize)
-	if each > 16 { // too many for a thread's registers
-		each = 0
-	}
-	l := launch.New(t.File(file, "softmaxloss", "EACH", each, "WEIGHTED", ints.FromBool(!op.Weight.Empty()), "LOGITS", t.Element(op.Logits), "TARGET", t.Element(op.Target),
+	l := launch.New(rowKernel(t, "softmaxloss", cols, "WEIGHTED", ints.FromBool(!op.Weight.Empty()), "LOGITS", t.Element(op.Logits), "TARGET", t.Element(op.Target),
 		"LOSS", t.Element(op.Loss), "PROB", t.Element(op.Prob), "WEIGHT", t.Element(weight)),
 		[3]int{op.Logits.Rows * groups, 1, 1}, [3]int{launch.BlockSize, 1, 1},
 		uint64(op.Logits.Rows), uint64(groups), uint64(cols), uint64(t.At(op.Logits)), uint64(op.Logits.M.Cols),

@@ -10,3 +10,4 @@
 #define LOSS float
 #define PROB fp16
 #define WEIGHT float
+#include "../row.cu"
