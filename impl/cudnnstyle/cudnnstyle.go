@@ -34,7 +34,7 @@ func (Technique) Doc() string {
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	packed := []int{1, 0, 2}
-	if p.Calls > 0 { // weights do not change between calls
+	if p.Calls > 0 || p.Precision == rnn.INT8 { // weights do not change between calls; rounding them takes longer than a pass
 		packed = []int{2, 1, 0}
 	}
 	knobs := []knob.Knob{
