@@ -86,7 +86,7 @@ type point struct {
 
 	Projection int `json:"projection,omitempty"` // values of a layer's output, in place of hidden; 0: no projection
 	Resets     int `json:"resets,omitempty"`     // percentage of steps at which a sequence begins anew, which the array reset lists; 0: none
-	Heads      int `json:"heads,omitempty"`      // parts of the units that the recurrent product does not mix; 0 or 1: all
+	Heads      int `json:"heads,omitempty"`      // parts of the units that the recurrent product does not mix; 0 or 1: it mixes all
 }
 
 func pointOf(p rnn.Problem) point {
