@@ -86,7 +86,7 @@ type point struct {
 
 	Projection int    `json:"projection,omitempty"` // values of a layer's output, in place of hidden; 0: no projection
 	Resets     int    `json:"resets,omitempty"`     // percentage of steps at which a sequence begins anew, which the array reset lists; 0: none
-	Heads      int    `json:"heads,omitempty"`      // parts of the units that the recurrent product does not mix; 0: one
+	Heads      int    `json:"heads,omitempty"`      // parts of the units that the recurrent product does not mix; 0 or 1: it mixes all
 	Norm       string `json:"norm,omitempty"`       // "layer": products and cell states are normalised
 }
 
@@ -100,16 +100,8 @@ func pointOf(p rnn.Problem) point {
 	return point{
 		Cell: p.Cell.Name, Gates: p.Cell.Gates, States: p.Cell.States, Peepholes: p.Cell.Peeps, Recurrent: p.Cell.Multiplied(), Window: p.Cell.Window, Equations: p.Cell.Text,
 		Pass: p.Pass.String(), Precision: p.Precision.String(),
-		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Calls: p.Calls, Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Heads: headsOf(p), Norm: p.Norm,
+		Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps, Direction: direction, Calls: p.Calls, Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Heads: p.Heads, Norm: p.Norm,
 	}
-}
-
-// headsOf is the number of p's heads, if it has several.
-func headsOf(p rnn.Problem) int {
-	if p.Heads > 1 {
-		return p.Heads
-	}
-	return 0
 }
 
 // An answer is one line from a rival. Fields that the request does not ask for are ignored.
