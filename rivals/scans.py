@@ -397,7 +397,7 @@ def hello(name, package):
     return {
         "name": name,
         "version": package.version,
-        "devices": torch_pass.devices(),
+        "devices": torch_pass.devices(True),
         "precisions": ["fp32", "bf16", "fp16"] + (["tf32"] if gpus else []),
         "knobs": [
             {"name": name, "doc": doc, "values": values}

@@ -15,7 +15,7 @@ def gpus():
     return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
-def devices(cpu=True):
+def devices(cpu):
     return ["cpu"] * cpu + [f"cuda:{i}" for i in range(gpus())]
 
 
