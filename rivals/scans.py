@@ -155,6 +155,10 @@ class TorchScan(Package):
 PACKAGES = {"accelerated-scan": AcceleratedScan, "fla": FLA, "torch-scan": TorchScan}
 
 
+class Functions:
+    """What cells are made of."""
+
+
 class Layer:
     """The parameters and first states of a layer, and what its last pass made."""
 
@@ -201,6 +205,7 @@ class Scans(torch_pass.Pass):
         if alone in (BACKWARD, SCAN_BACKWARD) and not self.train:
             raise Unsupported(f"alone={alone} needs training")
         package.choose(self, knobs)
+        self.more = package.pad(p["steps"]) - p["steps"]
         self.scanned = self.dtype if knobs["half"] else torch.float32
         self.functions()
         self.place()
@@ -224,9 +229,10 @@ class Scans(torch_pass.Pass):
             raise Unsupported(f"{self.name} cannot run this on a processor: {one_line(e)}")
 
     def functions(self):
-        """What cells are made of."""
+        """Sets what gates and outputs compute by."""
         nn, same = torch.nn.functional, lambda v: v
-        self.f = types.SimpleNamespace(
+        self.f = Functions()
+        vars(self.f).update(
             sigmoid=torch.sigmoid, tanh=torch.tanh, relu=torch.relu, softplus=nn.softplus, expm1=torch.expm1, sqrt=torch.sqrt,
             share=nn.logsigmoid if self.package.log else torch.sigmoid, power=same if self.package.log else torch.exp)
         self.factor = torch.exp if self.package.log else same
@@ -254,8 +260,8 @@ class Scans(torch_pass.Pass):
         first = (first.T if last else first).float()
         axis = b.dim() - 1 if last else 1
         b.select(axis, 0).add_(self.factor(a.select(axis, 0)) * first)
-        if more := self.package.pad(self.point["steps"]) - self.point["steps"]:
-            a, b = torch.nn.functional.pad(a, (0, more), value=1.0), torch.nn.functional.pad(b, (0, more))
+        if self.more:
+            a, b = torch.nn.functional.pad(a, (0, self.more), value=1.0), torch.nn.functional.pad(b, (0, self.more))
         return a.to(self.scanned).contiguous(), b.to(self.scanned).contiguous()
 
     def make_output(self, product, bias, states):
@@ -391,7 +397,7 @@ def hello(name, package):
     return {
         "name": name,
         "version": package.version,
-        "devices": torch_pass.devices(),
+        "devices": torch_pass.devices(True),
         "precisions": ["fp32", "bf16", "fp16"] + (["tf32"] if gpus else []),
         "knobs": [
             {"name": name, "doc": doc, "values": values}
