@@ -8127,68 +8127,68 @@ done:
 TEXT ·gruDiagInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 720(AX), SI
-	MOVQ 744(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 800(AX), SI
-	MOVQ 824(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x08, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -8199,20 +8199,20 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         296(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         288(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         24(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
+	VMOVUPS      (R9)(DX*4), Y0
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -8244,14 +8244,14 @@ loop:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -8283,15 +8283,15 @@ loop:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y3, Y1, Y1
 	MOVQ         72(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y1, Y3, Y1
 	VADDPS       Y1, Y2, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -8321,45 +8321,45 @@ loop:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y2, Y0
 	MOVQ         80(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored0:
 	MOVQ    24(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
-	ADDQ    $0x08, SI
-	SUBQ    $0x08, DI
+	VMOVUPS Y0, (R9)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
 	JGE     loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
+	SUBQ         BX, R10
 	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -8391,18 +8391,18 @@ tail:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -8434,19 +8434,19 @@ tail:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         64(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         72(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y1, Y3, Y1
 	VADDPS       Y1, Y2, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -8476,126 +8476,126 @@ tail:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y2, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         80(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         24(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         24(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -8606,40 +8606,40 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       296(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       288(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       24(CX), R9
 	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R10
 	JNZ        piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         16(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -8670,35 +8670,35 @@ piece0done:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         32(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         32(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         392(AX), R11
 	VMOVUPS      (R9), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R10
 	JZ           piece1done
 
 piece1:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece1
 
 piece1done:
-	MOVQ         40(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         48(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         48(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -8729,36 +8729,36 @@ piece1done:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         56(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         56(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         632(AX), R11
 	VMOVUPS      (R9), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	DECQ         R10
 	JZ           piece2done
 
 piece2:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y2, Y2
 	DECQ       R10
 	JNZ        piece2
 
 piece2done:
-	MOVQ         64(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         64(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y3, Y1, Y1
-	MOVQ         72(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         72(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y1, Y3, Y1
 	VADDPS       Y1, Y2, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -8787,18 +8787,18 @@ piece2done:
 	VORPS        Y2, Y1, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         80(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         80(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
 	JMP          next
 
 done:
@@ -8811,80 +8811,80 @@ done:
 TEXT ·gruDiagForwardLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 720(AX), SI
-	MOVQ 744(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 800(AX), SI
-	MOVQ 824(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 880(AX), SI
-	MOVQ 904(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 960(AX), SI
-	MOVQ 984(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 1040(AX), SI
-	MOVQ 1064(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x08, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -8895,20 +8895,20 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         296(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         288(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         24(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
+	VMOVUPS      (R9)(DX*4), Y0
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -8940,16 +8940,16 @@ loop:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	MOVQ         80(CX), R9
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -8981,17 +8981,17 @@ loop:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	MOVQ         88(CX), R9
-	VMOVUPS      Y1, (R9)(SI*4)
+	VMOVUPS      Y1, (R9)(DX*4)
 	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VADDPS       Y3, Y2, Y2
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y3, Y1, Y1
 	MOVQ         72(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y1, Y3, Y1
 	VADDPS       Y1, Y2, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -9019,49 +9019,49 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	MOVQ         96(CX), R9
-	VMOVUPS      Y1, (R9)(SI*4)
+	VMOVUPS      Y1, (R9)(DX*4)
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y2, Y0
 	MOVQ         104(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored0:
 	MOVQ    24(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
-	ADDQ    $0x08, SI
-	SUBQ    $0x08, DI
+	VMOVUPS Y0, (R9)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
 	JGE     loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
+	SUBQ         BX, R10
 	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -9093,21 +9093,21 @@ tail:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         80(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -9139,22 +9139,22 @@ tail:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         88(CX), DI
-	VMASKMOVPS   Y1, Y2, (DI)(SI*4)
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         64(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y3, Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         72(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y1, Y3, Y1
 	VADDPS       Y1, Y2, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -9182,155 +9182,155 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         96(CX), DI
-	VMASKMOVPS   Y1, Y2, (DI)(SI*4)
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VSUBPS       Y0, Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y2, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         104(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         24(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         24(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 912(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 992(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1072(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 920(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 1000(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1080(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -9341,40 +9341,40 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       296(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       288(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       24(CX), R9
 	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R10
 	JNZ        piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         16(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -9405,53 +9405,53 @@ piece0done:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         80(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         80(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         872(AX), R11
 	VMOVUPS      (R9), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
+	VMASKMOVPS   Y0, Y1, (BX)
 	DECQ         R10
 	JZ           piece1done
 
 piece1:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y0, Y1, (DI)
+	VMASKMOVPS Y0, Y1, (BX)
 	DECQ       R10
 	JNZ        piece1
 
 piece1done:
-	MOVQ       32(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       32(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       392(AX), R11
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	DECQ       R10
 	JZ         piece2done
 
 piece2:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece2
 
 piece2done:
-	MOVQ         40(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         48(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         48(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -9482,54 +9482,54 @@ piece2done:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         88(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         88(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         952(AX), R11
 	VMOVUPS      (R9), Y2
-	VMASKMOVPS   Y1, Y2, (DI)
+	VMASKMOVPS   Y1, Y2, (BX)
 	DECQ         R10
 	JZ           piece3done
 
 piece3:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
+	VMASKMOVPS Y1, Y2, (BX)
 	DECQ       R10
 	JNZ        piece3
 
 piece3done:
-	MOVQ       56(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       56(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       632(AX), R11
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	DECQ       R10
 	JZ         piece4done
 
 piece4:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y2, Y2
 	DECQ       R10
 	JNZ        piece4
 
 piece4done:
-	MOVQ         64(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         64(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VADDPS       Y3, Y2, Y2
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y3, Y1, Y1
-	MOVQ         72(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         72(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y1, Y3, Y1
 	VADDPS       Y1, Y2, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -9556,38 +9556,38 @@ piece4done:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         96(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         96(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         1032(AX), R11
 	VMOVUPS      (R9), Y2
-	VMASKMOVPS   Y1, Y2, (DI)
+	VMASKMOVPS   Y1, Y2, (BX)
 	DECQ         R10
 	JZ           piece5done
 
 piece5:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
+	VMASKMOVPS Y1, Y2, (BX)
 	DECQ       R10
 	JNZ        piece5
 
 piece5done:
 	VMOVUPS    c3f800000<>+0(SB), Y2
 	VSUBPS     Y0, Y2, Y2
-	MOVQ       24(CX), DI
-	VMOVUPS    76(SI), Y3
-	VMASKMOVPS (DI), Y3, Y3
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VMULPS     Y3, Y2, Y2
 	VMULPS     Y1, Y0, Y0
 	VADDPS     Y0, Y2, Y0
-	MOVQ       104(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	MOVQ       24(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
+	MOVQ       104(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
 	JMP        next
 
 done:
@@ -9600,516 +9600,516 @@ done:
 TEXT ·gruDiagBackwardLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 400(AX), BX
-	MOVQ 424(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 480(AX), BX
-	MOVQ 504(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 560(AX), BX
-	MOVQ 584(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 640(AX), BX
-	MOVQ 664(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 720(AX), BX
-	MOVQ 744(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 800(AX), BX
-	MOVQ 824(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 880(AX), BX
-	MOVQ 904(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 960(AX), BX
-	MOVQ 984(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 1040(AX), BX
-	MOVQ 1064(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
-	MOVQ 1120(AX), BX
-	MOVQ 1144(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 112(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x08, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         376(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         368(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         32(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	VMULPS       Y1, Y0, Y1
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VMULPS       Y3, Y0, Y3
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y4
+	VMOVUPS      (R8)(DX*4), Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y4, Y5, Y5
 	VMULPS       Y5, Y0, Y0
 	VSUBPS       Y3, Y1, Y1
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VFNMADD231PS Y3, Y3, Y4
 	VMULPS       Y2, Y4, Y4
 	MOVQ         96(CX), R8
-	VMOVUPS      Y4, (R8)(BX*4)
+	VMOVUPS      Y4, (R8)(DX*4)
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y2, Y4, Y2
 	MOVQ         48(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VMULPS       Y3, Y4, Y3
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y4
+	VMOVUPS      (R8)(DX*4), Y4
 	VMULPS       Y4, Y3, Y4
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y5
+	VMOVUPS      (R8)(DX*4), Y5
 	VMULPS       Y5, Y3, Y3
 	VADDPS       Y3, Y0, Y0
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y3, Y5, Y5
 	VMULPS       Y3, Y4, Y3
 	VMULPS       Y3, Y5, Y5
 	MOVQ         104(CX), R8
-	VMOVUPS      Y5, (R8)(BX*4)
+	VMOVUPS      Y5, (R8)(DX*4)
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VMULPS       Y3, Y5, Y3
 	MOVQ         56(CX), R8
-	VMOVUPS      (R8)(BX*4), Y4
+	VMOVUPS      (R8)(DX*4), Y4
 	VMULPS       Y4, Y5, Y4
 	VADDPS       Y4, Y0, Y0
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y4
+	VMOVUPS      (R8)(DX*4), Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y4, Y5, Y5
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y1, Y5, Y5
 	MOVQ         112(CX), R8
-	VMOVUPS      Y5, (R8)(BX*4)
+	VMOVUPS      Y5, (R8)(DX*4)
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	VMULPS       Y1, Y5, Y1
 	MOVQ         64(CX), R8
-	VMOVUPS      (R8)(BX*4), Y4
+	VMOVUPS      (R8)(DX*4), Y4
 	VMULPS       Y4, Y5, Y4
 	VADDPS       Y4, Y0, Y0
 	MOVQ         8(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
+	VMOVUPS      Y0, (R8)(DX*4)
 	MOVQ         72(CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	VADDPS       Y1, Y0, Y0
 	MOVQ         72(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
+	VMOVUPS      Y0, (R8)(DX*4)
 	MOVQ         80(CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	VADDPS       Y3, Y0, Y0
 	MOVQ         80(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
+	VMOVUPS      Y0, (R8)(DX*4)
 	MOVQ         88(CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	VADDPS       Y2, Y0, Y0
 	MOVQ         88(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, SI
+	VMOVUPS      Y0, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, SI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R8
 	MOVQ         $0x00000010, R9
-	SUBQ         SI, R9
+	SUBQ         BX, R9
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         (CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         8(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y0, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y0, Y3
 	VMOVUPS      (R8)(R9*4), Y4
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y4, Y4
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y4, Y5, Y5
 	VMULPS       Y5, Y0, Y0
 	VSUBPS       Y3, Y1, Y1
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VFNMADD231PS Y3, Y3, Y4
 	VMULPS       Y2, Y4, Y4
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         96(CX), SI
-	VMASKMOVPS   Y4, Y2, (SI)(BX*4)
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y4, Y2, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y2, Y4, Y2
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         48(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y4, Y3
 	VMOVUPS      (R8)(R9*4), Y4
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y4, Y4
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y3, Y4
 	VMOVUPS      (R8)(R9*4), Y5
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y5, Y5
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VMULPS       Y5, Y3, Y3
 	VADDPS       Y3, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y3, Y5, Y5
 	VMULPS       Y3, Y4, Y3
 	VMULPS       Y3, Y5, Y5
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         104(CX), SI
-	VMASKMOVPS   Y5, Y3, (SI)(BX*4)
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y5, Y3, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y5, Y3
 	VMOVUPS      (R8)(R9*4), Y4
-	MOVQ         56(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y4, Y4
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y5, Y4
 	VADDPS       Y4, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y4
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y4, Y4
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMOVUPS      c3f800000<>+0(SB), Y5
 	VSUBPS       Y4, Y5, Y5
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y1, Y5, Y5
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         112(CX), SI
-	VMASKMOVPS   Y5, Y1, (SI)(BX*4)
+	MOVQ         112(CX), BX
+	VMASKMOVPS   Y5, Y1, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y5, Y1
 	VMOVUPS      (R8)(R9*4), Y4
-	MOVQ         64(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y4, Y4
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y5, Y4
 	VADDPS       Y4, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y4
-	MOVQ         8(CX), SI
-	VMASKMOVPS   Y0, Y4, (SI)(BX*4)
+	MOVQ         8(CX), BX
+	VMASKMOVPS   Y0, Y4, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         72(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         72(CX), SI
-	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         80(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y3, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         80(CX), SI
-	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         88(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y2, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         88(CX), SI
-	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 512(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 592(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 672(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 72(CX), BX
-	MOVQ 752(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 80(CX), BX
-	MOVQ 832(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 88(CX), BX
-	MOVQ 912(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 96(CX), BX
-	MOVQ 992(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 104(CX), BX
-	MOVQ 1072(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
-	MOVQ 112(CX), BX
-	MOVQ 1152(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 112(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 520(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 600(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 680(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 72(CX), BX
-	MOVQ 760(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 80(CX), BX
-	MOVQ 840(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 88(CX), BX
-	MOVQ 920(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 96(CX), BX
-	MOVQ 1000(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 104(CX), BX
-	MOVQ 1080(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
-	MOVQ 112(CX), BX
-	MOVQ 1160(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 112(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1160(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       376(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       368(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       32(CX), R8
 	PREFETCHT0 (R8)
-	MOVQ       (CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
-	MOVQ       8(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	MOVQ       (CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       232(AX), R10
 	VMOVUPS    (R8), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R9
 	JNZ        piece0
 
 piece0done:
 	VMULPS     Y1, Y0, Y1
-	MOVQ       24(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       312(AX), R10
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	DECQ       R9
 	JZ         piece1done
 
 piece1:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y2, Y2
 	DECQ       R9
 	JNZ        piece1
 
 piece1done:
 	VMULPS     Y2, Y0, Y2
-	MOVQ       32(CX), SI
-	VMOVUPS    76(BX), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VMULPS     Y3, Y0, Y3
-	MOVQ       24(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       312(AX), R10
 	VMOVUPS    (R8), Y4
-	VMASKMOVPS (SI), Y4, Y4
+	VMASKMOVPS (BX), Y4, Y4
 	DECQ       R9
 	JZ         piece2done
 
 piece2:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y5
-	VMASKMOVPS (SI), Y5, Y5
+	VMASKMOVPS (BX), Y5, Y5
 	VORPS      Y5, Y4, Y4
 	DECQ       R9
 	JNZ        piece2
@@ -10119,20 +10119,20 @@ piece2done:
 	VSUBPS     Y4, Y5, Y5
 	VMULPS     Y5, Y0, Y0
 	VSUBPS     Y3, Y1, Y1
-	MOVQ       16(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       232(AX), R10
 	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	DECQ       R9
 	JZ         piece3done
 
 piece3:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y4
-	VMASKMOVPS (SI), Y4, Y4
+	VMASKMOVPS (BX), Y4, Y4
 	VORPS      Y4, Y3, Y3
 	DECQ       R9
 	JNZ        piece3
@@ -10141,70 +10141,70 @@ piece3done:
 	VMOVUPS      c3f800000<>+0(SB), Y4
 	VFNMADD231PS Y3, Y3, Y4
 	VMULPS       Y2, Y4, Y4
-	MOVQ         96(CX), SI
-	LEAQ         108(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         96(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         1032(AX), R10
 	VMOVUPS      (R8), Y2
-	VMASKMOVPS   Y4, Y2, (SI)
+	VMASKMOVPS   Y4, Y2, (BX)
 	DECQ         R9
 	JZ           piece4done
 
 piece4:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS Y4, Y2, (SI)
+	VMASKMOVPS Y4, Y2, (BX)
 	DECQ       R9
 	JNZ        piece4
 
 piece4done:
-	MOVQ       40(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       40(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       472(AX), R10
 	VMOVUPS    (R8), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	DECQ       R9
 	JZ         piece5done
 
 piece5:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y2, Y2
 	DECQ       R9
 	JNZ        piece5
 
 piece5done:
-	MOVQ       32(CX), SI
-	VMOVUPS    76(BX), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VMULPS     Y3, Y2, Y2
 	VMULPS     Y2, Y4, Y2
-	MOVQ       48(CX), SI
-	VMOVUPS    76(BX), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	MOVQ       48(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VMULPS     Y3, Y4, Y3
-	MOVQ       32(CX), SI
-	VMOVUPS    76(BX), Y4
-	VMASKMOVPS (SI), Y4, Y4
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y4
+	VMASKMOVPS (BX), Y4, Y4
 	VMULPS     Y4, Y3, Y4
-	MOVQ       40(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       40(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       472(AX), R10
 	VMOVUPS    (R8), Y5
-	VMASKMOVPS (SI), Y5, Y5
+	VMASKMOVPS (BX), Y5, Y5
 	DECQ       R9
 	JZ         piece6done
 
 piece6:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y6
-	VMASKMOVPS (SI), Y6, Y6
+	VMASKMOVPS (BX), Y6, Y6
 	VORPS      Y6, Y5, Y5
 	DECQ       R9
 	JNZ        piece6
@@ -10212,20 +10212,20 @@ piece6:
 piece6done:
 	VMULPS     Y5, Y3, Y3
 	VADDPS     Y3, Y0, Y0
-	MOVQ       40(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       40(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       472(AX), R10
 	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	DECQ       R9
 	JZ         piece7done
 
 piece7:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y5
-	VMASKMOVPS (SI), Y5, Y5
+	VMASKMOVPS (BX), Y5, Y5
 	VORPS      Y5, Y3, Y3
 	DECQ       R9
 	JNZ        piece7
@@ -10235,47 +10235,47 @@ piece7done:
 	VSUBPS     Y3, Y5, Y5
 	VMULPS     Y3, Y4, Y3
 	VMULPS     Y3, Y5, Y5
-	MOVQ       104(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       104(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       1112(AX), R10
 	VMOVUPS    (R8), Y3
-	VMASKMOVPS Y5, Y3, (SI)
+	VMASKMOVPS Y5, Y3, (BX)
 	DECQ       R9
 	JZ         piece8done
 
 piece8:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y3
-	VMASKMOVPS Y5, Y3, (SI)
+	VMASKMOVPS Y5, Y3, (BX)
 	DECQ       R9
 	JNZ        piece8
 
 piece8done:
-	MOVQ       32(CX), SI
-	VMOVUPS    76(BX), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VMULPS     Y3, Y5, Y3
-	MOVQ       56(CX), SI
-	VMOVUPS    76(BX), Y4
-	VMASKMOVPS (SI), Y4, Y4
+	MOVQ       56(CX), BX
+	VMOVUPS    76(DX), Y4
+	VMASKMOVPS (BX), Y4, Y4
 	VMULPS     Y4, Y5, Y4
 	VADDPS     Y4, Y0, Y0
-	MOVQ       24(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       312(AX), R10
 	VMOVUPS    (R8), Y4
-	VMASKMOVPS (SI), Y4, Y4
+	VMASKMOVPS (BX), Y4, Y4
 	DECQ       R9
 	JZ         piece9done
 
 piece9:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y5
-	VMASKMOVPS (SI), Y5, Y5
+	VMASKMOVPS (BX), Y5, Y5
 	VORPS      Y5, Y4, Y4
 	DECQ       R9
 	JNZ        piece9
@@ -10285,57 +10285,57 @@ piece9done:
 	VSUBPS     Y4, Y5, Y5
 	VMULPS     Y4, Y1, Y1
 	VMULPS     Y1, Y5, Y5
-	MOVQ       112(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       112(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       1192(AX), R10
 	VMOVUPS    (R8), Y1
-	VMASKMOVPS Y5, Y1, (SI)
+	VMASKMOVPS Y5, Y1, (BX)
 	DECQ       R9
 	JZ         piece10done
 
 piece10:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y1
-	VMASKMOVPS Y5, Y1, (SI)
+	VMASKMOVPS Y5, Y1, (BX)
 	DECQ       R9
 	JNZ        piece10
 
 piece10done:
-	MOVQ       32(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VMULPS     Y1, Y5, Y1
-	MOVQ       64(CX), SI
-	VMOVUPS    76(BX), Y4
-	VMASKMOVPS (SI), Y4, Y4
+	MOVQ       64(CX), BX
+	VMOVUPS    76(DX), Y4
+	VMASKMOVPS (BX), Y4, Y4
 	VMULPS     Y4, Y5, Y4
 	VADDPS     Y4, Y0, Y0
-	MOVQ       8(CX), SI
-	VMOVUPS    76(BX), Y4
-	VMASKMOVPS Y0, Y4, (SI)
-	MOVQ       72(CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y4
+	VMASKMOVPS Y0, Y4, (BX)
+	MOVQ       72(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
 	VADDPS     Y1, Y0, Y0
-	MOVQ       72(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS Y0, Y1, (SI)
-	MOVQ       80(CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	MOVQ       72(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	MOVQ       80(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
 	VADDPS     Y3, Y0, Y0
-	MOVQ       80(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS Y0, Y1, (SI)
-	MOVQ       88(CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	MOVQ       80(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	MOVQ       88(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
 	VADDPS     Y2, Y0, Y0
-	MOVQ       88(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS Y0, Y1, (SI)
+	MOVQ       88(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
 	JMP        next
 
 done:
@@ -10348,84 +10348,84 @@ done:
 TEXT ·lstmDiagInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 720(AX), SI
-	MOVQ 744(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 800(AX), SI
-	MOVQ 824(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 880(AX), SI
-	MOVQ 904(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 960(AX), SI
-	MOVQ 984(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 1040(AX), SI
-	MOVQ 1064(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 1120(AX), SI
-	MOVQ 1144(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x08, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -10436,32 +10436,32 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         296(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         288(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         24(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         456(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         448(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         40(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
+	VMOVUPS      (R9)(DX*4), Y0
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -10493,14 +10493,14 @@ loop:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -10528,37 +10528,37 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
 	MOVQ         104(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored0:
 	MOVQ         40(CX), R9
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	MOVQ         72(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         80(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         88(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         96(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -10615,48 +10615,48 @@ stored0:
 	VORPS        Y2, Y0, Y0
 	VMULPS       Y0, Y1, Y0
 	MOVQ         112(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around1
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored1:
 	MOVQ    24(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
-	ADDQ    $0x08, SI
-	SUBQ    $0x08, DI
+	VMOVUPS Y0, (R9)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
 	JGE     loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
+	SUBQ         BX, R10
 	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -10688,18 +10688,18 @@ tail:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         64(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -10727,37 +10727,37 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         104(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         40(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         72(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         80(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         88(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         96(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -10814,152 +10814,152 @@ tail:
 	VORPS        Y2, Y0, Y0
 	VMULPS       Y0, Y1, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         112(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         112(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         24(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         24(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 912(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 992(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1072(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1152(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 920(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 1000(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1080(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1160(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1160(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -10970,54 +10970,54 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       296(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       288(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       24(CX), R9
 	PREFETCHT0 (R9)
 	MOVQ       456(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       448(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       40(CX), R9
 	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R10
 	JNZ        piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         16(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         32(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
-	MOVQ         40(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -11048,35 +11048,35 @@ piece0done:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         48(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         48(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         552(AX), R11
 	VMOVUPS      (R9), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R10
 	JZ           piece1done
 
 piece1:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece1
 
 piece1done:
-	MOVQ         56(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         56(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         64(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         64(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -11103,54 +11103,54 @@ piece1done:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         40(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
-	MOVQ         104(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         40(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         72(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         104(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         72(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         792(AX), R11
 	VMOVUPS      (R9), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R10
 	JZ           piece2done
 
 piece2:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece2
 
 piece2done:
-	MOVQ         80(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         80(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         88(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         88(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         96(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         96(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -11206,12 +11206,12 @@ piece2done:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y2, Y0, Y0
 	VMULPS       Y0, Y1, Y0
-	MOVQ         112(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         112(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
 	JMP          next
 
 done:
@@ -11224,96 +11224,96 @@ done:
 TEXT ·lstmDiagForwardLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 400(AX), SI
-	MOVQ 424(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 480(AX), SI
-	MOVQ 504(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 560(AX), SI
-	MOVQ 584(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 640(AX), SI
-	MOVQ 664(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 720(AX), SI
-	MOVQ 744(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 800(AX), SI
-	MOVQ 824(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 880(AX), SI
-	MOVQ 904(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 960(AX), SI
-	MOVQ 984(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 1040(AX), SI
-	MOVQ 1064(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 1120(AX), SI
-	MOVQ 1144(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	MOVQ 1200(AX), SI
-	MOVQ 1224(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 120(CX)
-	MOVQ 1280(AX), SI
-	MOVQ 1304(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 128(CX)
-	MOVQ 1360(AX), SI
-	MOVQ 1384(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 136(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x08, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -11324,32 +11324,32 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         296(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         288(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         24(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         456(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         448(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         40(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Y0
+	VMOVUPS      (R9)(DX*4), Y0
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -11381,16 +11381,16 @@ loop:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	MOVQ         104(CX), R9
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -11418,39 +11418,39 @@ loop:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	MOVQ         112(CX), R9
-	VMOVUPS      Y1, (R9)(SI*4)
+	VMOVUPS      Y1, (R9)(DX*4)
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
 	MOVQ         120(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored0:
 	MOVQ         40(CX), R9
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	MOVQ         72(CX), R9
-	VMOVUPS      (R9)(SI*4), Y1
+	VMOVUPS      (R9)(DX*4), Y1
 	MOVQ         80(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         88(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Y3
+	VMOVUPS      (R9)(DX*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	MOVQ         96(CX), R9
-	VMOVUPS      (R9)(SI*4), Y2
+	VMOVUPS      (R9)(DX*4), Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -11482,7 +11482,7 @@ stored0:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	MOVQ         128(CX), R9
-	VMOVUPS      Y1, (R9)(SI*4)
+	VMOVUPS      Y1, (R9)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -11509,48 +11509,48 @@ stored0:
 	VORPS        Y2, Y0, Y0
 	VMULPS       Y0, Y1, Y0
 	MOVQ         136(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around1
-	VMOVUPS      Y0, (R9)(SI*4)
+	VMOVUPS      Y0, (R9)(DX*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Y0, (R9)(SI*4)
+	VMOVNTPS Y0, (R9)(DX*4)
 
 stored1:
 	MOVQ    24(CX), R9
-	VMOVUPS Y0, (R9)(SI*4)
-	ADDQ    $0x08, SI
-	SUBQ    $0x08, DI
+	VMOVUPS Y0, (R9)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
 	JGE     loop
 
 tail:
-	ADDQ         $0x08, DI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R9
 	MOVQ         $0x00000010, R10
-	SUBQ         DI, R10
+	SUBQ         BX, R10
 	VMOVUPS      (R9)(R10*4), Y0
-	MOVQ         (CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         8(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         16(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         32(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -11582,21 +11582,21 @@ tail:
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         104(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         48(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         56(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         64(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -11624,40 +11624,40 @@ tail:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         112(CX), DI
-	VMASKMOVPS   Y1, Y2, (DI)(SI*4)
+	MOVQ         112(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         40(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y0, Y2
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y0, Y3, Y3
 	VMULPS       Y1, Y3, Y0
 	VADDPS       Y0, Y2, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         120(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         120(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         40(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         72(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y1, Y1
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         80(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         88(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMOVUPS      (R9)(R10*4), Y3
-	MOVQ         24(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y3, Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         96(CX), DI
-	VMASKMOVPS   (DI)(SI*4), Y2, Y2
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -11689,8 +11689,8 @@ tail:
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
 	VMOVUPS      (R9)(R10*4), Y2
-	MOVQ         128(CX), DI
-	VMASKMOVPS   Y1, Y2, (DI)(SI*4)
+	MOVQ         128(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
 	VORPS        c80000000<>+0(SB), Y0, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -11717,176 +11717,176 @@ tail:
 	VORPS        Y2, Y0, Y0
 	VMULPS       Y0, Y1, Y0
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         136(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         136(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 	VMOVUPS      (R9)(R10*4), Y1
-	MOVQ         24(CX), DI
-	VMASKMOVPS   Y0, Y1, (DI)(SI*4)
+	MOVQ         24(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 912(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 992(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1072(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1152(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	MOVQ 120(CX), SI
-	MOVQ 1232(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 120(CX)
-	MOVQ 128(CX), SI
-	MOVQ 1312(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 128(CX)
-	MOVQ 136(CX), SI
-	MOVQ 1392(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 136(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 920(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 1000(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1080(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1160(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	MOVQ 120(CX), SI
-	MOVQ 1240(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 120(CX)
-	MOVQ 128(CX), SI
-	MOVQ 1320(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 128(CX)
-	MOVQ 136(CX), SI
-	MOVQ 1400(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 136(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1160(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1240(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1320(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1400(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -11897,54 +11897,54 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       296(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       288(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       24(CX), R9
 	PREFETCHT0 (R9)
 	MOVQ       456(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       448(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       40(CX), R9
 	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R10
 	JNZ        piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         16(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         32(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   (DI), Y1, Y1
-	MOVQ         40(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VORPS        c80000000<>+0(SB), Y0, Y1
@@ -11975,53 +11975,53 @@ piece0done:
 	VMOVUPS      c3f800000<>+0(SB), Y2
 	VBLENDVPS    Y0, Y3, Y2, Y0
 	VDIVPS       Y1, Y0, Y0
-	MOVQ         104(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         104(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         1112(AX), R11
 	VMOVUPS      (R9), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
+	VMASKMOVPS   Y0, Y1, (BX)
 	DECQ         R10
 	JZ           piece1done
 
 piece1:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS Y0, Y1, (DI)
+	VMASKMOVPS Y0, Y1, (BX)
 	DECQ       R10
 	JNZ        piece1
 
 piece1done:
-	MOVQ       48(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       48(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       552(AX), R11
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	DECQ       R10
 	JZ         piece2done
 
 piece2:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece2
 
 piece2done:
-	MOVQ         56(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         56(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         64(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         64(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -12048,72 +12048,72 @@ piece2done:
 	VANDPS       c7fffffff<>+0(SB), Y2, Y2
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
-	MOVQ         112(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         112(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         1192(AX), R11
 	VMOVUPS      (R9), Y2
-	VMASKMOVPS   Y1, Y2, (DI)
+	VMASKMOVPS   Y1, Y2, (BX)
 	DECQ         R10
 	JZ           piece3done
 
 piece3:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
+	VMASKMOVPS Y1, Y2, (BX)
 	DECQ       R10
 	JNZ        piece3
 
 piece3done:
-	MOVQ       40(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VMULPS     Y2, Y0, Y2
 	VMOVUPS    c3f800000<>+0(SB), Y3
 	VSUBPS     Y0, Y3, Y3
 	VMULPS     Y1, Y3, Y0
 	VADDPS     Y0, Y2, Y0
-	MOVQ       120(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	MOVQ       40(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS Y0, Y1, (DI)
-	MOVQ       72(CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       120(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	MOVQ       72(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       792(AX), R11
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	DECQ       R10
 	JZ         piece4done
 
 piece4:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	DECQ       R10
 	JNZ        piece4
 
 piece4done:
-	MOVQ         80(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         80(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         88(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y3
-	VMASKMOVPS   (DI), Y3, Y3
+	MOVQ         88(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VADDPS       Y2, Y1, Y1
-	MOVQ         96(CX), DI
-	VMOVUPS      76(SI), Y2
-	VMASKMOVPS   (DI), Y2, Y2
+	MOVQ         96(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
 	VMULPS       Y0, Y2, Y2
 	VADDPS       Y2, Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
@@ -12144,20 +12144,20 @@ piece4done:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VBLENDVPS    Y1, Y4, Y3, Y1
 	VDIVPS       Y2, Y1, Y1
-	MOVQ         128(CX), DI
-	LEAQ         108(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         128(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         1352(AX), R11
 	VMOVUPS      (R9), Y2
-	VMASKMOVPS   Y1, Y2, (DI)
+	VMASKMOVPS   Y1, Y2, (BX)
 	DECQ         R10
 	JZ           piece5done
 
 piece5:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS Y1, Y2, (DI)
+	VMASKMOVPS Y1, Y2, (BX)
 	DECQ       R10
 	JNZ        piece5
 
@@ -12187,12 +12187,12 @@ piece5done:
 	VANDPS       c80000000<>+0(SB), Y0, Y0
 	VORPS        Y2, Y0, Y0
 	VMULPS       Y0, Y1, Y0
-	MOVQ         136(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
-	MOVQ         24(CX), DI
-	VMOVUPS      76(SI), Y1
-	VMASKMOVPS   Y0, Y1, (DI)
+	MOVQ         136(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
 	JMP          next
 
 done:
@@ -12205,135 +12205,135 @@ done:
 TEXT ·lstmDiagBackwardLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 400(AX), BX
-	MOVQ 424(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 480(AX), BX
-	MOVQ 504(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 560(AX), BX
-	MOVQ 584(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 640(AX), BX
-	MOVQ 664(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 720(AX), BX
-	MOVQ 744(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 800(AX), BX
-	MOVQ 824(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 880(AX), BX
-	MOVQ 904(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 960(AX), BX
-	MOVQ 984(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 1040(AX), BX
-	MOVQ 1064(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
-	MOVQ 1120(AX), BX
-	MOVQ 1144(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 112(CX)
-	MOVQ 1200(AX), BX
-	MOVQ 1224(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 120(CX)
-	MOVQ 1280(AX), BX
-	MOVQ 1304(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 128(CX)
-	MOVQ 1360(AX), BX
-	MOVQ 1384(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 136(CX)
-	MOVQ 1440(AX), BX
-	MOVQ 1464(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 144(CX)
-	MOVQ 1520(AX), BX
-	MOVQ 1544(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 152(CX)
-	MOVQ 1600(AX), BX
-	MOVQ 1624(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 160(CX)
-	MOVQ 1680(AX), BX
-	MOVQ 1704(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 168(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 1440(AX), DX
+	MOVQ 1464(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 1520(AX), DX
+	MOVQ 1544(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 1600(AX), DX
+	MOVQ 1624(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 1680(AX), DX
+	MOVQ 1704(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x08, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ         216(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         208(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         16(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         536(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         528(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         48(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         856(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         848(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         80(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	VADDPS       Y1, Y0, Y0
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -12360,136 +12360,136 @@ loop:
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y2
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VMULPS       Y3, Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y1, Y1, Y3
 	VMULPS       Y0, Y3, Y3
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	VADDPS       Y3, Y0, Y0
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y1, Y3, Y3
 	VMULPS       Y1, Y2, Y1
 	VMULPS       Y1, Y3, Y3
 	MOVQ         152(CX), R8
-	VMOVUPS      Y3, (R8)(BX*4)
+	VMOVUPS      Y3, (R8)(DX*4)
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Y1
+	VMOVUPS      (R8)(DX*4), Y1
 	VMULPS       Y1, Y3, Y1
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VMULPS       Y2, Y3, Y2
 	VADDPS       Y2, Y0, Y0
 	MOVQ         48(CX), R8
-	VMOVUPS      (R8)(BX*4), Y2
+	VMOVUPS      (R8)(DX*4), Y2
 	VMULPS       Y2, Y3, Y2
 	MOVQ         56(CX), R8
-	VMOVUPS      (R8)(BX*4), Y4
+	VMOVUPS      (R8)(DX*4), Y4
 	VMULPS       Y4, Y3, Y3
 	MOVQ         64(CX), R8
-	VMOVUPS      (R8)(BX*4), Y4
+	VMOVUPS      (R8)(DX*4), Y4
 	VMULPS       Y4, Y0, Y4
 	MOVQ         72(CX), R8
-	VMOVUPS      (R8)(BX*4), Y5
+	VMOVUPS      (R8)(DX*4), Y5
 	VMOVUPS      c3f800000<>+0(SB), Y6
 	VSUBPS       Y5, Y6, Y6
 	VMULPS       Y6, Y0, Y5
 	VXORPS       c80000000<>+0(SB), Y4, Y4
 	MOVQ         80(CX), R8
-	VMOVUPS      (R8)(BX*4), Y6
+	VMOVUPS      (R8)(DX*4), Y6
 	VMULPS       Y6, Y0, Y6
 	VADDPS       Y6, Y4, Y4
 	MOVQ         72(CX), R8
-	VMOVUPS      (R8)(BX*4), Y6
+	VMOVUPS      (R8)(DX*4), Y6
 	VMULPS       Y6, Y0, Y0
 	MOVQ         64(CX), R8
-	VMOVUPS      (R8)(BX*4), Y6
+	VMOVUPS      (R8)(DX*4), Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFNMADD231PS Y6, Y6, Y7
 	VMULPS       Y5, Y7, Y7
 	MOVQ         160(CX), R8
-	VMOVUPS      Y7, (R8)(BX*4)
+	VMOVUPS      Y7, (R8)(DX*4)
 	MOVQ         48(CX), R8
-	VMOVUPS      (R8)(BX*4), Y5
+	VMOVUPS      (R8)(DX*4), Y5
 	VMULPS       Y5, Y7, Y5
 	MOVQ         88(CX), R8
-	VMOVUPS      (R8)(BX*4), Y6
+	VMOVUPS      (R8)(DX*4), Y6
 	VMULPS       Y6, Y7, Y6
 	VADDPS       Y6, Y3, Y3
 	MOVQ         72(CX), R8
-	VMOVUPS      (R8)(BX*4), Y6
+	VMOVUPS      (R8)(DX*4), Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VSUBPS       Y6, Y7, Y7
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y4, Y7, Y7
 	MOVQ         168(CX), R8
-	VMOVUPS      Y7, (R8)(BX*4)
+	VMOVUPS      Y7, (R8)(DX*4)
 	MOVQ         80(CX), R8
-	VMOVUPS      (R8)(BX*4), Y4
+	VMOVUPS      (R8)(DX*4), Y4
 	VMULPS       Y4, Y7, Y4
 	MOVQ         96(CX), R8
-	VMOVUPS      (R8)(BX*4), Y6
+	VMOVUPS      (R8)(DX*4), Y6
 	VMULPS       Y6, Y7, Y6
 	VADDPS       Y6, Y0, Y0
 	MOVQ         32(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
+	VMOVUPS      Y0, (R8)(DX*4)
 	MOVQ         48(CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	VMULPS       Y0, Y7, Y0
 	MOVQ         104(CX), R8
-	VMOVUPS      (R8)(BX*4), Y6
+	VMOVUPS      (R8)(DX*4), Y6
 	VMULPS       Y6, Y7, Y6
 	VADDPS       Y6, Y3, Y3
 	MOVQ         8(CX), R8
-	VMOVUPS      Y3, (R8)(BX*4)
+	VMOVUPS      Y3, (R8)(DX*4)
 	MOVQ         112(CX), R8
-	VMOVUPS      (R8)(BX*4), Y3
+	VMOVUPS      (R8)(DX*4), Y3
 	VADDPS       Y0, Y3, Y0
 	MOVQ         112(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
+	VMOVUPS      Y0, (R8)(DX*4)
 	MOVQ         120(CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	VADDPS       Y5, Y0, Y0
 	MOVQ         120(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
+	VMOVUPS      Y0, (R8)(DX*4)
 	MOVQ         128(CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	VADDPS       Y2, Y0, Y0
 	MOVQ         128(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
+	VMOVUPS      Y0, (R8)(DX*4)
 	MOVQ         136(CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	VADDPS       Y4, Y0, Y0
 	MOVQ         136(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
+	VMOVUPS      Y0, (R8)(DX*4)
 	MOVQ         144(CX), R8
-	VMOVUPS      (R8)(BX*4), Y0
+	VMOVUPS      (R8)(DX*4), Y0
 	VADDPS       Y1, Y0, Y0
 	MOVQ         144(CX), R8
-	VMOVUPS      Y0, (R8)(BX*4)
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, SI
+	VMOVUPS      Y0, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x08, SI
+	ADDQ         $0x08, BX
 	JZ           next
 	LEAQ         mask<>+0(SB), R8
 	MOVQ         $0x00000010, R9
-	SUBQ         SI, R9
+	SUBQ         BX, R9
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         (CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         8(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -12516,373 +12516,373 @@ tail:
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y2
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VMULPS       Y3, Y0, Y0
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y1, Y1, Y3
 	VMULPS       Y0, Y3, Y3
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         32(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y3, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         24(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VSUBPS       Y1, Y3, Y3
 	VMULPS       Y1, Y2, Y1
 	VMULPS       Y1, Y3, Y3
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         152(CX), SI
-	VMASKMOVPS   Y3, Y1, (SI)(BX*4)
+	MOVQ         152(CX), BX
+	VMASKMOVPS   Y3, Y1, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         16(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y1, Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
 	VMULPS       Y1, Y3, Y1
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         40(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y3, Y2
 	VADDPS       Y2, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         48(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y2, Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
 	VMULPS       Y2, Y3, Y2
 	VMOVUPS      (R8)(R9*4), Y4
-	MOVQ         56(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y4, Y4
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y3, Y3
 	VMOVUPS      (R8)(R9*4), Y4
-	MOVQ         64(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y4, Y4
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y0, Y4
 	VMOVUPS      (R8)(R9*4), Y5
-	MOVQ         72(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y5, Y5
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VMOVUPS      c3f800000<>+0(SB), Y6
 	VSUBPS       Y5, Y6, Y6
 	VMULPS       Y6, Y0, Y5
 	VXORPS       c80000000<>+0(SB), Y4, Y4
 	VMOVUPS      (R8)(R9*4), Y6
-	MOVQ         80(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y6, Y6
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y6, Y6
 	VMULPS       Y6, Y0, Y6
 	VADDPS       Y6, Y4, Y4
 	VMOVUPS      (R8)(R9*4), Y6
-	MOVQ         72(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y6, Y6
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y6, Y6
 	VMULPS       Y6, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y6
-	MOVQ         64(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y6, Y6
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFNMADD231PS Y6, Y6, Y7
 	VMULPS       Y5, Y7, Y7
 	VMOVUPS      (R8)(R9*4), Y5
-	MOVQ         160(CX), SI
-	VMASKMOVPS   Y7, Y5, (SI)(BX*4)
+	MOVQ         160(CX), BX
+	VMASKMOVPS   Y7, Y5, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y5
-	MOVQ         48(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y5, Y5
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
 	VMULPS       Y5, Y7, Y5
 	VMOVUPS      (R8)(R9*4), Y6
-	MOVQ         88(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y6, Y6
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y6, Y6
 	VMULPS       Y6, Y7, Y6
 	VADDPS       Y6, Y3, Y3
 	VMOVUPS      (R8)(R9*4), Y6
-	MOVQ         72(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y6, Y6
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y6, Y6
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VSUBPS       Y6, Y7, Y7
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y4, Y7, Y7
 	VMOVUPS      (R8)(R9*4), Y4
-	MOVQ         168(CX), SI
-	VMASKMOVPS   Y7, Y4, (SI)(BX*4)
+	MOVQ         168(CX), BX
+	VMASKMOVPS   Y7, Y4, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y4
-	MOVQ         80(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y4, Y4
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
 	VMULPS       Y4, Y7, Y4
 	VMOVUPS      (R8)(R9*4), Y6
-	MOVQ         96(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y6, Y6
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y6, Y6
 	VMULPS       Y6, Y7, Y6
 	VADDPS       Y6, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y6
-	MOVQ         32(CX), SI
-	VMASKMOVPS   Y0, Y6, (SI)(BX*4)
+	MOVQ         32(CX), BX
+	VMASKMOVPS   Y0, Y6, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         48(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VMULPS       Y0, Y7, Y0
 	VMOVUPS      (R8)(R9*4), Y6
-	MOVQ         104(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y6, Y6
+	MOVQ         104(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y6, Y6
 	VMULPS       Y6, Y7, Y6
 	VADDPS       Y6, Y3, Y3
 	VMOVUPS      (R8)(R9*4), Y6
-	MOVQ         8(CX), SI
-	VMASKMOVPS   Y3, Y6, (SI)(BX*4)
+	MOVQ         8(CX), BX
+	VMASKMOVPS   Y3, Y6, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         112(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y3, Y3
+	MOVQ         112(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
 	VADDPS       Y0, Y3, Y0
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         112(CX), SI
-	VMASKMOVPS   Y0, Y3, (SI)(BX*4)
+	MOVQ         112(CX), BX
+	VMASKMOVPS   Y0, Y3, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         120(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         120(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y5, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y3
-	MOVQ         120(CX), SI
-	VMASKMOVPS   Y0, Y3, (SI)(BX*4)
+	MOVQ         120(CX), BX
+	VMASKMOVPS   Y0, Y3, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         128(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         128(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y2, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         128(CX), SI
-	VMASKMOVPS   Y0, Y2, (SI)(BX*4)
+	MOVQ         128(CX), BX
+	VMASKMOVPS   Y0, Y2, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         136(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         136(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y4, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y2
-	MOVQ         136(CX), SI
-	VMASKMOVPS   Y0, Y2, (SI)(BX*4)
+	MOVQ         136(CX), BX
+	VMASKMOVPS   Y0, Y2, (BX)(DX*4)
 	VMOVUPS      (R8)(R9*4), Y0
-	MOVQ         144(CX), SI
-	VMASKMOVPS   (SI)(BX*4), Y0, Y0
+	MOVQ         144(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      (R8)(R9*4), Y1
-	MOVQ         144(CX), SI
-	VMASKMOVPS   Y0, Y1, (SI)(BX*4)
+	MOVQ         144(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 512(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 592(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 672(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 72(CX), BX
-	MOVQ 752(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 80(CX), BX
-	MOVQ 832(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 88(CX), BX
-	MOVQ 912(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 96(CX), BX
-	MOVQ 992(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 104(CX), BX
-	MOVQ 1072(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
-	MOVQ 112(CX), BX
-	MOVQ 1152(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 112(CX)
-	MOVQ 120(CX), BX
-	MOVQ 1232(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 120(CX)
-	MOVQ 128(CX), BX
-	MOVQ 1312(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 128(CX)
-	MOVQ 136(CX), BX
-	MOVQ 1392(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 136(CX)
-	MOVQ 144(CX), BX
-	MOVQ 1472(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 144(CX)
-	MOVQ 152(CX), BX
-	MOVQ 1552(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 152(CX)
-	MOVQ 160(CX), BX
-	MOVQ 1632(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 160(CX)
-	MOVQ 168(CX), BX
-	MOVQ 1712(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 168(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 520(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 600(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 680(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 72(CX), BX
-	MOVQ 760(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 80(CX), BX
-	MOVQ 840(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 88(CX), BX
-	MOVQ 920(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 96(CX), BX
-	MOVQ 1000(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 104(CX), BX
-	MOVQ 1080(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
-	MOVQ 112(CX), BX
-	MOVQ 1160(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 112(CX)
-	MOVQ 120(CX), BX
-	MOVQ 1240(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 120(CX)
-	MOVQ 128(CX), BX
-	MOVQ 1320(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 128(CX)
-	MOVQ 136(CX), BX
-	MOVQ 1400(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 136(CX)
-	MOVQ 144(CX), BX
-	MOVQ 1480(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 144(CX)
-	MOVQ 152(CX), BX
-	MOVQ 1560(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 152(CX)
-	MOVQ 160(CX), BX
-	MOVQ 1640(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 160(CX)
-	MOVQ 168(CX), BX
-	MOVQ 1720(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 168(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1160(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1240(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1320(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1400(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1480(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1560(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1640(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1720(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ         SI, SI
+	XORQ         BX, BX
 	MOVQ         216(AX), R8
-	IMULQ        SI, R8
+	IMULQ        BX, R8
 	ADDQ         208(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         16(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         536(AX), R8
-	IMULQ        SI, R8
+	IMULQ        BX, R8
 	ADDQ         528(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         48(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         856(AX), R8
-	IMULQ        SI, R8
+	IMULQ        BX, R8
 	ADDQ         848(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         80(CX), R8
 	PREFETCHT0   (R8)
-	MOVQ         (CX), SI
-	VMOVUPS      76(BX), Y0
-	VMASKMOVPS   (SI), Y0, Y0
-	MOVQ         8(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   (SI), Y1, Y1
+	MOVQ         (CX), BX
+	VMOVUPS      76(DX), Y0
+	VMASKMOVPS   (BX), Y0, Y0
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	VADDPS       Y1, Y0, Y0
-	MOVQ         16(CX), SI
-	VMOVUPS      76(BX), Y1
-	VMASKMOVPS   (SI), Y1, Y1
+	MOVQ         16(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	VORPS        c80000000<>+0(SB), Y1, Y2
 	VMOVUPS      cc1a00000<>+0(SB), Y3
 	VMAXPS       Y2, Y3, Y3
@@ -12908,20 +12908,20 @@ group:
 	VANDPS       c80000000<>+0(SB), Y1, Y1
 	VORPS        Y2, Y1, Y1
 	VMULPS       Y1, Y0, Y2
-	MOVQ         24(CX), SI
-	LEAQ         108(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         24(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         312(AX), R10
 	VMOVUPS      (R8), Y3
-	VMASKMOVPS   (SI), Y3, Y3
+	VMASKMOVPS   (BX), Y3, Y3
 	DECQ         R9
 	JZ           piece0done
 
 piece0:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y4
-	VMASKMOVPS (SI), Y4, Y4
+	VMASKMOVPS (BX), Y4, Y4
 	VORPS      Y4, Y3, Y3
 	DECQ       R9
 	JNZ        piece0
@@ -12931,24 +12931,24 @@ piece0done:
 	VMOVUPS      c3f800000<>+0(SB), Y3
 	VFNMADD231PS Y1, Y1, Y3
 	VMULPS       Y0, Y3, Y3
-	MOVQ         32(CX), SI
-	VMOVUPS      76(BX), Y0
-	VMASKMOVPS   (SI), Y0, Y0
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y0
+	VMASKMOVPS   (BX), Y0, Y0
 	VADDPS       Y3, Y0, Y0
-	MOVQ         24(CX), SI
-	LEAQ         108(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         24(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         312(AX), R10
 	VMOVUPS      (R8), Y1
-	VMASKMOVPS   (SI), Y1, Y1
+	VMASKMOVPS   (BX), Y1, Y1
 	DECQ         R9
 	JZ           piece1done
 
 piece1:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VORPS      Y3, Y1, Y1
 	DECQ       R9
 	JNZ        piece1
@@ -12958,75 +12958,75 @@ piece1done:
 	VSUBPS     Y1, Y3, Y3
 	VMULPS     Y1, Y2, Y1
 	VMULPS     Y1, Y3, Y3
-	MOVQ       152(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       152(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       1592(AX), R10
 	VMOVUPS    (R8), Y1
-	VMASKMOVPS Y3, Y1, (SI)
+	VMASKMOVPS Y3, Y1, (BX)
 	DECQ       R9
 	JZ         piece2done
 
 piece2:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y1
-	VMASKMOVPS Y3, Y1, (SI)
+	VMASKMOVPS Y3, Y1, (BX)
 	DECQ       R9
 	JNZ        piece2
 
 piece2done:
-	MOVQ       16(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	MOVQ       16(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VMULPS     Y1, Y3, Y1
-	MOVQ       40(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VMULPS     Y2, Y3, Y2
 	VADDPS     Y2, Y0, Y0
-	MOVQ       48(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	MOVQ       48(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VMULPS     Y2, Y3, Y2
-	MOVQ       56(CX), SI
-	VMOVUPS    76(BX), Y4
-	VMASKMOVPS (SI), Y4, Y4
+	MOVQ       56(CX), BX
+	VMOVUPS    76(DX), Y4
+	VMASKMOVPS (BX), Y4, Y4
 	VMULPS     Y4, Y3, Y3
-	MOVQ       64(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       64(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       712(AX), R10
 	VMOVUPS    (R8), Y4
-	VMASKMOVPS (SI), Y4, Y4
+	VMASKMOVPS (BX), Y4, Y4
 	DECQ       R9
 	JZ         piece3done
 
 piece3:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y5
-	VMASKMOVPS (SI), Y5, Y5
+	VMASKMOVPS (BX), Y5, Y5
 	VORPS      Y5, Y4, Y4
 	DECQ       R9
 	JNZ        piece3
 
 piece3done:
 	VMULPS     Y4, Y0, Y4
-	MOVQ       72(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       72(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       792(AX), R10
 	VMOVUPS    (R8), Y5
-	VMASKMOVPS (SI), Y5, Y5
+	VMASKMOVPS (BX), Y5, Y5
 	DECQ       R9
 	JZ         piece4done
 
 piece4:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y6
-	VMASKMOVPS (SI), Y6, Y6
+	VMASKMOVPS (BX), Y6, Y6
 	VORPS      Y6, Y5, Y5
 	DECQ       R9
 	JNZ        piece4
@@ -13036,45 +13036,45 @@ piece4done:
 	VSUBPS     Y5, Y6, Y6
 	VMULPS     Y6, Y0, Y5
 	VXORPS     c80000000<>+0(SB), Y4, Y4
-	MOVQ       80(CX), SI
-	VMOVUPS    76(BX), Y6
-	VMASKMOVPS (SI), Y6, Y6
+	MOVQ       80(CX), BX
+	VMOVUPS    76(DX), Y6
+	VMASKMOVPS (BX), Y6, Y6
 	VMULPS     Y6, Y0, Y6
 	VADDPS     Y6, Y4, Y4
-	MOVQ       72(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       72(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       792(AX), R10
 	VMOVUPS    (R8), Y6
-	VMASKMOVPS (SI), Y6, Y6
+	VMASKMOVPS (BX), Y6, Y6
 	DECQ       R9
 	JZ         piece5done
 
 piece5:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y7
-	VMASKMOVPS (SI), Y7, Y7
+	VMASKMOVPS (BX), Y7, Y7
 	VORPS      Y7, Y6, Y6
 	DECQ       R9
 	JNZ        piece5
 
 piece5done:
 	VMULPS     Y6, Y0, Y0
-	MOVQ       64(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       64(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       712(AX), R10
 	VMOVUPS    (R8), Y6
-	VMASKMOVPS (SI), Y6, Y6
+	VMASKMOVPS (BX), Y6, Y6
 	DECQ       R9
 	JZ         piece6done
 
 piece6:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y7
-	VMASKMOVPS (SI), Y7, Y7
+	VMASKMOVPS (BX), Y7, Y7
 	VORPS      Y7, Y6, Y6
 	DECQ       R9
 	JNZ        piece6
@@ -13083,47 +13083,47 @@ piece6done:
 	VMOVUPS      c3f800000<>+0(SB), Y7
 	VFNMADD231PS Y6, Y6, Y7
 	VMULPS       Y5, Y7, Y7
-	MOVQ         160(CX), SI
-	LEAQ         108(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         160(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         1672(AX), R10
 	VMOVUPS      (R8), Y5
-	VMASKMOVPS   Y7, Y5, (SI)
+	VMASKMOVPS   Y7, Y5, (BX)
 	DECQ         R9
 	JZ           piece7done
 
 piece7:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y5
-	VMASKMOVPS Y7, Y5, (SI)
+	VMASKMOVPS Y7, Y5, (BX)
 	DECQ       R9
 	JNZ        piece7
 
 piece7done:
-	MOVQ       48(CX), SI
-	VMOVUPS    76(BX), Y5
-	VMASKMOVPS (SI), Y5, Y5
+	MOVQ       48(CX), BX
+	VMOVUPS    76(DX), Y5
+	VMASKMOVPS (BX), Y5, Y5
 	VMULPS     Y5, Y7, Y5
-	MOVQ       88(CX), SI
-	VMOVUPS    76(BX), Y6
-	VMASKMOVPS (SI), Y6, Y6
+	MOVQ       88(CX), BX
+	VMOVUPS    76(DX), Y6
+	VMASKMOVPS (BX), Y6, Y6
 	VMULPS     Y6, Y7, Y6
 	VADDPS     Y6, Y3, Y3
-	MOVQ       72(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       72(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       792(AX), R10
 	VMOVUPS    (R8), Y6
-	VMASKMOVPS (SI), Y6, Y6
+	VMASKMOVPS (BX), Y6, Y6
 	DECQ       R9
 	JZ         piece8done
 
 piece8:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y7
-	VMASKMOVPS (SI), Y7, Y7
+	VMASKMOVPS (BX), Y7, Y7
 	VORPS      Y7, Y6, Y6
 	DECQ       R9
 	JNZ        piece8
@@ -13133,83 +13133,83 @@ piece8done:
 	VSUBPS     Y6, Y7, Y7
 	VMULPS     Y6, Y4, Y4
 	VMULPS     Y4, Y7, Y7
-	MOVQ       168(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       168(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       1752(AX), R10
 	VMOVUPS    (R8), Y4
-	VMASKMOVPS Y7, Y4, (SI)
+	VMASKMOVPS Y7, Y4, (BX)
 	DECQ       R9
 	JZ         piece9done
 
 piece9:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y4
-	VMASKMOVPS Y7, Y4, (SI)
+	VMASKMOVPS Y7, Y4, (BX)
 	DECQ       R9
 	JNZ        piece9
 
 piece9done:
-	MOVQ       80(CX), SI
-	VMOVUPS    76(BX), Y4
-	VMASKMOVPS (SI), Y4, Y4
+	MOVQ       80(CX), BX
+	VMOVUPS    76(DX), Y4
+	VMASKMOVPS (BX), Y4, Y4
 	VMULPS     Y4, Y7, Y4
-	MOVQ       96(CX), SI
-	VMOVUPS    76(BX), Y6
-	VMASKMOVPS (SI), Y6, Y6
+	MOVQ       96(CX), BX
+	VMOVUPS    76(DX), Y6
+	VMASKMOVPS (BX), Y6, Y6
 	VMULPS     Y6, Y7, Y6
 	VADDPS     Y6, Y0, Y0
-	MOVQ       32(CX), SI
-	VMOVUPS    76(BX), Y6
-	VMASKMOVPS Y0, Y6, (SI)
-	MOVQ       48(CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y6
+	VMASKMOVPS Y0, Y6, (BX)
+	MOVQ       48(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
 	VMULPS     Y0, Y7, Y0
-	MOVQ       104(CX), SI
-	VMOVUPS    76(BX), Y6
-	VMASKMOVPS (SI), Y6, Y6
+	MOVQ       104(CX), BX
+	VMOVUPS    76(DX), Y6
+	VMASKMOVPS (BX), Y6, Y6
 	VMULPS     Y6, Y7, Y6
 	VADDPS     Y6, Y3, Y3
-	MOVQ       8(CX), SI
-	VMOVUPS    76(BX), Y6
-	VMASKMOVPS Y3, Y6, (SI)
-	MOVQ       112(CX), SI
-	VMOVUPS    76(BX), Y3
-	VMASKMOVPS (SI), Y3, Y3
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y6
+	VMASKMOVPS Y3, Y6, (BX)
+	MOVQ       112(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS (BX), Y3, Y3
 	VADDPS     Y0, Y3, Y0
-	MOVQ       112(CX), SI
-	VMOVUPS    76(BX), Y3
-	VMASKMOVPS Y0, Y3, (SI)
-	MOVQ       120(CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	MOVQ       112(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS Y0, Y3, (BX)
+	MOVQ       120(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
 	VADDPS     Y5, Y0, Y0
-	MOVQ       120(CX), SI
-	VMOVUPS    76(BX), Y3
-	VMASKMOVPS Y0, Y3, (SI)
-	MOVQ       128(CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	MOVQ       120(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS Y0, Y3, (BX)
+	MOVQ       128(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
 	VADDPS     Y2, Y0, Y0
-	MOVQ       128(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS Y0, Y2, (SI)
-	MOVQ       136(CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	MOVQ       128(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS Y0, Y2, (BX)
+	MOVQ       136(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
 	VADDPS     Y4, Y0, Y0
-	MOVQ       136(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS Y0, Y2, (SI)
-	MOVQ       144(CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	MOVQ       136(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS Y0, Y2, (BX)
+	MOVQ       144(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
 	VADDPS     Y1, Y0, Y0
-	MOVQ       144(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS Y0, Y1, (SI)
+	MOVQ       144(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
 	JMP        next
 
 done:
@@ -13222,222 +13222,222 @@ done:
 TEXT ·indrnnInferenceLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), SI
-	MOVQ 24(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 80(AX), SI
-	MOVQ 104(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 160(AX), SI
-	MOVQ 184(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 240(AX), SI
-	MOVQ 264(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 320(AX), SI
-	MOVQ 344(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x08, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ       56(AX), R9
-	IMULQ      SI, R9
+	IMULQ      DX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
 	PREFETCHT0 (R9)
 	MOVQ       296(AX), R9
-	IMULQ      SI, R9
+	IMULQ      DX, R9
 	ADDQ       288(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       24(CX), R9
 	PREFETCHT0 (R9)
 	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Y0
+	VMOVUPS    (R9)(DX*4), Y0
 	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	VMOVUPS    (R9)(DX*4), Y1
 	VADDPS     Y1, Y0, Y0
 	MOVQ       16(CX), R9
-	VMOVUPS    (R9)(SI*4), Y1
+	VMOVUPS    (R9)(DX*4), Y1
 	MOVQ       24(CX), R9
-	VMOVUPS    (R9)(SI*4), Y2
+	VMOVUPS    (R9)(DX*4), Y2
 	VMULPS     Y2, Y1, Y1
 	VADDPS     Y1, Y0, Y0
 	VMOVUPS    c00000000<>+0(SB), Y1
 	VMAXPS     Y0, Y1, Y1
 	MOVQ       32(CX), R9
-	TESTQ      BX, BX
+	TESTQ      R8, R8
 	JNZ        around0
-	VMOVUPS    Y1, (R9)(SI*4)
+	VMOVUPS    Y1, (R9)(DX*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Y1, (R9)(SI*4)
+	VMOVNTPS Y1, (R9)(DX*4)
 
 stored0:
 	MOVQ    24(CX), R9
-	VMOVUPS Y1, (R9)(SI*4)
-	ADDQ    $0x08, SI
-	SUBQ    $0x08, DI
+	VMOVUPS Y1, (R9)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
 	JGE     loop
 
 tail:
-	ADDQ       $0x08, DI
+	ADDQ       $0x08, BX
 	JZ         next
 	LEAQ       mask<>+0(SB), R9
 	MOVQ       $0x00000010, R10
-	SUBQ       DI, R10
+	SUBQ       BX, R10
 	VMOVUPS    (R9)(R10*4), Y0
-	MOVQ       (CX), DI
-	VMASKMOVPS (DI)(SI*4), Y0, Y0
+	MOVQ       (CX), BX
+	VMASKMOVPS (BX)(DX*4), Y0, Y0
 	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       8(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y1, Y1
+	MOVQ       8(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
 	VMOVUPS    (R9)(R10*4), Y1
-	MOVQ       16(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y1, Y1
+	MOVQ       16(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
 	VMOVUPS    (R9)(R10*4), Y2
-	MOVQ       24(CX), DI
-	VMASKMOVPS (DI)(SI*4), Y2, Y2
+	MOVQ       24(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y2, Y2
 	VMULPS     Y2, Y1, Y1
 	VADDPS     Y1, Y0, Y0
 	VMOVUPS    c00000000<>+0(SB), Y1
 	VMAXPS     Y0, Y1, Y1
 	VMOVUPS    (R9)(R10*4), Y0
-	MOVQ       32(CX), DI
-	VMASKMOVPS Y1, Y0, (DI)(SI*4)
+	MOVQ       32(CX), BX
+	VMASKMOVPS Y1, Y0, (BX)(DX*4)
 	VMOVUPS    (R9)(R10*4), Y0
-	MOVQ       24(CX), DI
-	VMASKMOVPS Y1, Y0, (DI)(SI*4)
+	MOVQ       24(CX), BX
+	VMASKMOVPS Y1, Y0, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
 	PREFETCHT0 (R9)
 	MOVQ       296(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       288(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       24(CX), R9
 	PREFETCHT0 (R9)
-	MOVQ       (CX), DI
-	LEAQ       108(SI), R9
-	MOVQ       (SI), R10
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	VMOVUPS    (R9), Y0
-	VMASKMOVPS (DI), Y0, Y0
+	VMASKMOVPS (BX), Y0, Y0
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ       R11, DI
+	ADDQ       R11, BX
 	ADDQ       $0x20, R9
 	VMOVUPS    (R9), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VORPS      Y1, Y0, Y0
 	DECQ       R10
 	JNZ        piece0
 
 piece0done:
-	MOVQ       8(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), DI
-	VMOVUPS    76(SI), Y1
-	VMASKMOVPS (DI), Y1, Y1
-	MOVQ       24(CX), DI
-	VMOVUPS    76(SI), Y2
-	VMASKMOVPS (DI), Y2, Y2
+	MOVQ       16(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VMULPS     Y2, Y1, Y1
 	VADDPS     Y1, Y0, Y0
 	VMOVUPS    c00000000<>+0(SB), Y1
 	VMAXPS     Y0, Y1, Y1
-	MOVQ       32(CX), DI
-	VMOVUPS    76(SI), Y0
-	VMASKMOVPS Y1, Y0, (DI)
-	MOVQ       24(CX), DI
-	VMOVUPS    76(SI), Y0
-	VMASKMOVPS Y1, Y0, (DI)
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS Y1, Y0, (BX)
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS Y1, Y0, (BX)
 	JMP        next
 
 done:
@@ -13450,264 +13450,264 @@ done:
 TEXT ·indrnnBackwardLoopAVX2(SB), NOSPLIT, $0-104
 	MOVQ v_base+0(FP), AX
 	MOVQ at_base+24(FP), CX
-	MOVQ steps+64(FP), DX
-	MOVQ stream+72(FP), BX
-	MOVQ (AX), BX
-	MOVQ 24(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 80(AX), BX
-	MOVQ 104(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 160(AX), BX
-	MOVQ 184(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 240(AX), BX
-	MOVQ 264(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 320(AX), BX
-	MOVQ 344(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 400(AX), BX
-	MOVQ 424(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 480(AX), BX
-	MOVQ 504(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x08, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
 	JLT   tail
 
 loop:
 	MOVQ       216(AX), R8
-	IMULQ      BX, R8
+	IMULQ      DX, R8
 	ADDQ       208(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       16(CX), R8
 	PREFETCHT0 (R8)
 	MOVQ       296(AX), R8
-	IMULQ      BX, R8
+	IMULQ      DX, R8
 	ADDQ       288(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       24(CX), R8
 	PREFETCHT0 (R8)
 	MOVQ       (CX), R8
-	VMOVUPS    (R8)(BX*4), Y0
+	VMOVUPS    (R8)(DX*4), Y0
 	MOVQ       8(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	VMOVUPS    (R8)(DX*4), Y1
 	VADDPS     Y1, Y0, Y0
 	MOVQ       16(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	VMOVUPS    (R8)(DX*4), Y1
 	VCMPPS     $0x1e, c00000000<>+0(SB), Y1, Y1
 	VANDPS     Y0, Y1, Y1
 	MOVQ       48(CX), R8
-	VMOVUPS    Y1, (R8)(BX*4)
+	VMOVUPS    Y1, (R8)(DX*4)
 	MOVQ       24(CX), R8
-	VMOVUPS    (R8)(BX*4), Y0
+	VMOVUPS    (R8)(DX*4), Y0
 	VMULPS     Y0, Y1, Y0
 	MOVQ       32(CX), R8
-	VMOVUPS    (R8)(BX*4), Y2
+	VMOVUPS    (R8)(DX*4), Y2
 	VMULPS     Y2, Y1, Y1
 	MOVQ       8(CX), R8
-	VMOVUPS    Y1, (R8)(BX*4)
+	VMOVUPS    Y1, (R8)(DX*4)
 	MOVQ       40(CX), R8
-	VMOVUPS    (R8)(BX*4), Y1
+	VMOVUPS    (R8)(DX*4), Y1
 	VADDPS     Y0, Y1, Y0
 	MOVQ       40(CX), R8
-	VMOVUPS    Y0, (R8)(BX*4)
-	ADDQ       $0x08, BX
-	SUBQ       $0x08, SI
+	VMOVUPS    Y0, (R8)(DX*4)
+	ADDQ       $0x08, DX
+	SUBQ       $0x08, BX
 	JGE        loop
 
 tail:
-	ADDQ       $0x08, SI
+	ADDQ       $0x08, BX
 	JZ         next
 	LEAQ       mask<>+0(SB), R8
 	MOVQ       $0x00000010, R9
-	SUBQ       SI, R9
+	SUBQ       BX, R9
 	VMOVUPS    (R8)(R9*4), Y0
-	MOVQ       (CX), SI
-	VMASKMOVPS (SI)(BX*4), Y0, Y0
+	MOVQ       (CX), BX
+	VMASKMOVPS (BX)(DX*4), Y0, Y0
 	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       8(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	MOVQ       8(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
 	VADDPS     Y1, Y0, Y0
 	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       16(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	MOVQ       16(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
 	VCMPPS     $0x1e, c00000000<>+0(SB), Y1, Y1
 	VANDPS     Y0, Y1, Y1
 	VMOVUPS    (R8)(R9*4), Y0
-	MOVQ       48(CX), SI
-	VMASKMOVPS Y1, Y0, (SI)(BX*4)
+	MOVQ       48(CX), BX
+	VMASKMOVPS Y1, Y0, (BX)(DX*4)
 	VMOVUPS    (R8)(R9*4), Y0
-	MOVQ       24(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y0, Y0
+	MOVQ       24(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y0, Y0
 	VMULPS     Y0, Y1, Y0
 	VMOVUPS    (R8)(R9*4), Y2
-	MOVQ       32(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y2, Y2
+	MOVQ       32(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y2, Y2
 	VMULPS     Y2, Y1, Y1
 	VMOVUPS    (R8)(R9*4), Y2
-	MOVQ       8(CX), SI
-	VMASKMOVPS Y1, Y2, (SI)(BX*4)
+	MOVQ       8(CX), BX
+	VMASKMOVPS Y1, Y2, (BX)(DX*4)
 	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       40(CX), SI
-	VMASKMOVPS (SI)(BX*4), Y1, Y1
+	MOVQ       40(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
 	VADDPS     Y0, Y1, Y0
 	VMOVUPS    (R8)(R9*4), Y1
-	MOVQ       40(CX), SI
-	VMASKMOVPS Y0, Y1, (SI)(BX*4)
+	MOVQ       40(CX), BX
+	VMASKMOVPS Y0, Y1, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 512(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 520(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       216(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       208(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       16(CX), R8
 	PREFETCHT0 (R8)
 	MOVQ       296(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       288(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       24(CX), R8
 	PREFETCHT0 (R8)
-	MOVQ       (CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
-	MOVQ       8(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	MOVQ       (CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VADDPS     Y1, Y0, Y0
-	MOVQ       16(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	MOVQ       16(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VCMPPS     $0x1e, c00000000<>+0(SB), Y1, Y1
 	VANDPS     Y0, Y1, Y1
-	MOVQ       48(CX), SI
-	LEAQ       108(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       48(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       552(AX), R10
 	VMOVUPS    (R8), Y0
-	VMASKMOVPS Y1, Y0, (SI)
+	VMASKMOVPS Y1, Y0, (BX)
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ       R10, SI
+	ADDQ       R10, BX
 	ADDQ       $0x20, R8
 	VMOVUPS    (R8), Y0
-	VMASKMOVPS Y1, Y0, (SI)
+	VMASKMOVPS Y1, Y0, (BX)
 	DECQ       R9
 	JNZ        piece0
 
 piece0done:
-	MOVQ       24(CX), SI
-	VMOVUPS    76(BX), Y0
-	VMASKMOVPS (SI), Y0, Y0
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
 	VMULPS     Y0, Y1, Y0
-	MOVQ       32(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS (SI), Y2, Y2
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
 	VMULPS     Y2, Y1, Y1
-	MOVQ       8(CX), SI
-	VMOVUPS    76(BX), Y2
-	VMASKMOVPS Y1, Y2, (SI)
-	MOVQ       40(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS (SI), Y1, Y1
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
 	VADDPS     Y0, Y1, Y0
-	MOVQ       40(CX), SI
-	VMOVUPS    76(BX), Y1
-	VMASKMOVPS Y0, Y1, (SI)
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
 	JMP        next
 
 done:

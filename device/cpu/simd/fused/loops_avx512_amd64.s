@@ -7616,52 +7616,52 @@ done:
 TEXT ·gruDiagInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), SI
-	MOVQ         24(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, (CX)
-	MOVQ         80(AX), SI
-	MOVQ         104(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 8(CX)
-	MOVQ         160(AX), SI
-	MOVQ         184(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 24(CX)
-	MOVQ         320(AX), SI
-	MOVQ         344(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         400(AX), SI
-	MOVQ         424(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         560(AX), SI
-	MOVQ         584(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         640(AX), SI
-	MOVQ         664(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
-	MOVQ         720(AX), SI
-	MOVQ         744(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
-	MOVQ         800(AX), SI
-	MOVQ         824(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 80(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -7688,20 +7688,20 @@ TEXT ·gruDiagInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x10, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -7712,20 +7712,20 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         296(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         288(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         24(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -7753,12 +7753,12 @@ loop:
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z27, Z24, Z28
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -7786,13 +7786,13 @@ loop:
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z27, Z24, Z29
 	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VMULPS       Z26, Z29, Z25
 	MOVQ         72(CX), R9
-	VMOVUPS      (R9)(SI*4), Z27
+	VMOVUPS      (R9)(DX*4), Z27
 	VMULPS       Z25, Z27, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -7826,36 +7826,36 @@ loop:
 	VMULPS       Z30, Z28, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         80(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (R9)(DX*4)
 
 stored0:
 	MOVQ    24(CX), R9
-	VMOVUPS Z24, (R9)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	VMOVUPS Z24, (R9)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
 	JGE     loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
+	BZHIL        BX, R9, R9
 	KMOVW        R9, K2
-	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -7882,13 +7882,13 @@ tail:
 	VMULPS       Z24, Z27, Z28
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z27, Z24, Z28
-	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -7915,14 +7915,14 @@ tail:
 	VMULPS       Z24, Z27, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z27, Z24, Z29
-	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         64(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VMULPS       Z26, Z29, Z25
-	MOVQ         72(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z27
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z27
 	VMULPS       Z25, Z27, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -7955,119 +7955,119 @@ tail:
 	VMULPS       Z26, Z24, Z24
 	VMULPS       Z30, Z28, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         80(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
-	MOVQ         24(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
+	MOVQ         80(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         24(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -8078,37 +8078,37 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       296(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       288(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       24(CX), R9
 	PREFETCHT0 (R9)
-	KMOVW      8(SI), K2
-	MOVQ       (CX), DI
-	LEAQ       12(SI), R9
-	MOVQ       (SI), R10
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	KMOVW      (R9), K1
-	VMOVUPS.Z  (DI), K1, Z24
+	VMOVUPS.Z  (BX), K1, Z24
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
 	JNZ     piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI), K2, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -8135,29 +8135,29 @@ piece0done:
 	VMULPS       Z24, Z27, Z28
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z27, Z24, Z28
-	MOVQ         32(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         32(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         392(AX), R11
 	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z24
+	VMOVUPS.Z    (BX), K1, Z24
 	DECQ         R10
 	JZ           piece1done
 
 piece1:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
 	JNZ     piece1
 
 piece1done:
-	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -8184,30 +8184,30 @@ piece1done:
 	VMULPS       Z24, Z27, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z27, Z24, Z29
-	MOVQ         56(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), SI
+	MOVQ         56(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), DX
 	MOVQ         632(AX), R10
 	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z24
-	DECQ         SI
+	VMOVUPS.Z    (BX), K1, Z24
+	DECQ         DX
 	JZ           piece2done
 
 piece2:
-	ADDQ    R10, DI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
-	DECQ    SI
+	VMOVUPS (BX), K1, Z24
+	DECQ    DX
 	JNZ     piece2
 
 piece2done:
-	MOVQ         64(CX), SI
-	VMOVUPS.Z    (SI), K2, Z25
+	MOVQ         64(CX), DX
+	VMOVUPS.Z    (DX), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VMULPS       Z26, Z29, Z25
-	MOVQ         72(CX), SI
-	VMOVUPS.Z    (SI), K2, Z27
+	MOVQ         72(CX), DX
+	VMOVUPS.Z    (DX), K2, Z27
 	VMULPS       Z25, Z27, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -8240,10 +8240,10 @@ piece2done:
 	VMULPS       Z26, Z24, Z24
 	VMULPS       Z30, Z28, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         80(CX), SI
-	VMOVUPS      Z24, K2, (SI)
-	MOVQ         24(CX), SI
-	VMOVUPS      Z24, K2, (SI)
+	MOVQ         80(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	MOVQ         24(CX), DX
+	VMOVUPS      Z24, K2, (DX)
 	JMP          next
 
 done:
@@ -8256,64 +8256,64 @@ done:
 TEXT ·gruDiagForwardLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), SI
-	MOVQ         24(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, (CX)
-	MOVQ         80(AX), SI
-	MOVQ         104(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 8(CX)
-	MOVQ         160(AX), SI
-	MOVQ         184(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 24(CX)
-	MOVQ         320(AX), SI
-	MOVQ         344(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         400(AX), SI
-	MOVQ         424(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         560(AX), SI
-	MOVQ         584(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         640(AX), SI
-	MOVQ         664(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
-	MOVQ         720(AX), SI
-	MOVQ         744(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
-	MOVQ         800(AX), SI
-	MOVQ         824(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 80(CX)
-	MOVQ         880(AX), SI
-	MOVQ         904(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 88(CX)
-	MOVQ         960(AX), SI
-	MOVQ         984(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 96(CX)
-	MOVQ         1040(AX), SI
-	MOVQ         1064(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 104(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -8340,20 +8340,20 @@ TEXT ·gruDiagForwardLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x10, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -8364,20 +8364,20 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         296(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         288(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         24(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -8405,14 +8405,14 @@ loop:
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z27, Z24, Z28
 	MOVQ         80(CX), R9
-	VMOVUPS      Z28, (R9)(SI*4)
+	VMOVUPS      Z28, (R9)(DX*4)
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -8440,15 +8440,15 @@ loop:
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z27, Z24, Z29
 	MOVQ         88(CX), R9
-	VMOVUPS      Z29, (R9)(SI*4)
+	VMOVUPS      Z29, (R9)(DX*4)
 	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	VMULPS       Z26, Z29, Z25
 	MOVQ         72(CX), R9
-	VMOVUPS      (R9)(SI*4), Z27
+	VMOVUPS      (R9)(DX*4), Z27
 	VMULPS       Z25, Z27, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -8477,43 +8477,43 @@ loop:
 	VFMADD231PS  Z29, Z27, Z30
 	VPTERNLOGD   $0xd8, Z1, Z24, Z30
 	MOVQ         96(CX), R9
-	VMOVUPS      Z30, (R9)(SI*4)
+	VMOVUPS      Z30, (R9)(DX*4)
 	VMOVUPS      Z6, Z24
 	VSUBPS       Z28, Z24, Z24
 	VMULPS       Z26, Z24, Z24
 	VMULPS       Z30, Z28, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         104(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (R9)(DX*4)
 
 stored0:
 	MOVQ    24(CX), R9
-	VMOVUPS Z24, (R9)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	VMOVUPS Z24, (R9)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
 	JGE     loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
+	BZHIL        BX, R9, R9
 	KMOVW        R9, K2
-	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -8540,15 +8540,15 @@ tail:
 	VMULPS       Z24, Z27, Z28
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z27, Z24, Z28
-	MOVQ         80(CX), DI
-	VMOVUPS      Z28, K2, (DI)(SI*4)
-	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         80(CX), BX
+	VMOVUPS      Z28, K2, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -8575,16 +8575,16 @@ tail:
 	VMULPS       Z24, Z27, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z27, Z24, Z29
-	MOVQ         88(CX), DI
-	VMOVUPS      Z29, K2, (DI)(SI*4)
-	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         64(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         88(CX), BX
+	VMOVUPS      Z29, K2, (BX)(DX*4)
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VMULPS       Z26, Z29, Z25
-	MOVQ         72(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z27
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z27
 	VMULPS       Z25, Z27, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -8612,150 +8612,150 @@ tail:
 	VFNMADD231PS Z25, Z30, Z27
 	VFMADD231PS  Z29, Z27, Z30
 	VPTERNLOGD   $0xd8, Z1, Z24, Z30
-	MOVQ         96(CX), DI
-	VMOVUPS      Z30, K2, (DI)(SI*4)
+	MOVQ         96(CX), BX
+	VMOVUPS      Z30, K2, (BX)(DX*4)
 	VMOVUPS      Z6, Z24
 	VSUBPS       Z28, Z24, Z24
 	VMULPS       Z26, Z24, Z24
 	VMULPS       Z30, Z28, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         104(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
-	MOVQ         24(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
+	MOVQ         104(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         24(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 912(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 992(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1072(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 920(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 1000(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1080(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -8766,37 +8766,37 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       296(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       288(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       24(CX), R9
 	PREFETCHT0 (R9)
-	KMOVW      8(SI), K2
-	MOVQ       (CX), DI
-	LEAQ       12(SI), R9
-	MOVQ       (SI), R10
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	KMOVW      (R9), K1
-	VMOVUPS.Z  (DI), K1, Z24
+	VMOVUPS.Z  (BX), K1, Z24
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
 	JNZ     piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI), K2, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -8823,47 +8823,47 @@ piece0done:
 	VMULPS       Z24, Z27, Z28
 	VFNMADD231PS Z25, Z28, Z24
 	VFMADD231PS  Z27, Z24, Z28
-	MOVQ         80(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         80(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         872(AX), R11
 	KMOVW        (R9), K1
-	VMOVUPS      Z28, K1, (DI)
+	VMOVUPS      Z28, K1, (BX)
 	DECQ         R10
 	JZ           piece1done
 
 piece1:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS Z28, K1, (DI)
+	VMOVUPS Z28, K1, (BX)
 	DECQ    R10
 	JNZ     piece1
 
 piece1done:
-	MOVQ      32(CX), DI
-	LEAQ      12(SI), R9
-	MOVQ      (SI), R10
+	MOVQ      32(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
 	MOVQ      392(AX), R11
 	KMOVW     (R9), K1
-	VMOVUPS.Z (DI), K1, Z24
+	VMOVUPS.Z (BX), K1, Z24
 	DECQ      R10
 	JZ        piece2done
 
 piece2:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
 	JNZ     piece2
 
 piece2done:
-	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -8890,48 +8890,48 @@ piece2done:
 	VMULPS       Z24, Z27, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z27, Z24, Z29
-	MOVQ         88(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         88(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         952(AX), R11
 	KMOVW        (R9), K1
-	VMOVUPS      Z29, K1, (DI)
+	VMOVUPS      Z29, K1, (BX)
 	DECQ         R10
 	JZ           piece3done
 
 piece3:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS Z29, K1, (DI)
+	VMOVUPS Z29, K1, (BX)
 	DECQ    R10
 	JNZ     piece3
 
 piece3done:
-	MOVQ      56(CX), DI
-	LEAQ      12(SI), R9
-	MOVQ      (SI), R10
+	MOVQ      56(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
 	MOVQ      632(AX), R11
 	KMOVW     (R9), K1
-	VMOVUPS.Z (DI), K1, Z24
+	VMOVUPS.Z (BX), K1, Z24
 	DECQ      R10
 	JZ        piece4done
 
 piece4:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
 	JNZ     piece4
 
 piece4done:
-	MOVQ         64(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VADDPS       Z25, Z24, Z24
 	VMULPS       Z26, Z29, Z25
-	MOVQ         72(CX), DI
-	VMOVUPS.Z    (DI), K2, Z27
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX), K2, Z27
 	VMULPS       Z25, Z27, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -8959,21 +8959,21 @@ piece4done:
 	VFNMADD231PS Z25, Z30, Z27
 	VFMADD231PS  Z29, Z27, Z30
 	VPTERNLOGD   $0xd8, Z1, Z24, Z30
-	MOVQ         96(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), SI
+	MOVQ         96(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), DX
 	MOVQ         1032(AX), R10
 	KMOVW        (R9), K1
-	VMOVUPS      Z30, K1, (DI)
-	DECQ         SI
+	VMOVUPS      Z30, K1, (BX)
+	DECQ         DX
 	JZ           piece5done
 
 piece5:
-	ADDQ    R10, DI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS Z30, K1, (DI)
-	DECQ    SI
+	VMOVUPS Z30, K1, (BX)
+	DECQ    DX
 	JNZ     piece5
 
 piece5done:
@@ -8982,10 +8982,10 @@ piece5done:
 	VMULPS  Z26, Z24, Z24
 	VMULPS  Z30, Z28, Z25
 	VADDPS  Z25, Z24, Z24
-	MOVQ    104(CX), SI
-	VMOVUPS Z24, K2, (SI)
-	MOVQ    24(CX), SI
-	VMOVUPS Z24, K2, (SI)
+	MOVQ    104(CX), DX
+	VMOVUPS Z24, K2, (DX)
+	MOVQ    24(CX), DX
+	VMOVUPS Z24, K2, (DX)
 	JMP     next
 
 done:
@@ -8998,102 +8998,102 @@ done:
 TEXT ·gruDiagBackwardLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), BX
-	MOVQ         24(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, (CX)
-	MOVQ         80(AX), BX
-	MOVQ         104(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 8(CX)
-	MOVQ         160(AX), BX
-	MOVQ         184(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 16(CX)
-	MOVQ         240(AX), BX
-	MOVQ         264(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 24(CX)
-	MOVQ         320(AX), BX
-	MOVQ         344(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 32(CX)
-	MOVQ         400(AX), BX
-	MOVQ         424(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 40(CX)
-	MOVQ         480(AX), BX
-	MOVQ         504(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 48(CX)
-	MOVQ         560(AX), BX
-	MOVQ         584(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 56(CX)
-	MOVQ         640(AX), BX
-	MOVQ         664(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 64(CX)
-	MOVQ         720(AX), BX
-	MOVQ         744(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 72(CX)
-	MOVQ         800(AX), BX
-	MOVQ         824(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 80(CX)
-	MOVQ         880(AX), BX
-	MOVQ         904(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 88(CX)
-	MOVQ         960(AX), BX
-	MOVQ         984(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 96(CX)
-	MOVQ         1040(AX), BX
-	MOVQ         1064(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 104(CX)
-	MOVQ         1120(AX), BX
-	MOVQ         1144(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 112(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
 	VBROADCASTSS c3f800000<>+0(SB), Z0
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x10, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         376(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         368(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         32(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Z1
+	VMOVUPS      (R8)(DX*4), Z1
 	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Z2
+	VMOVUPS      (R8)(DX*4), Z2
 	VADDPS       Z2, Z1, Z1
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Z2
+	VMOVUPS      (R8)(DX*4), Z2
 	VMULPS       Z2, Z1, Z3
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Z4
+	VMOVUPS      (R8)(DX*4), Z4
 	VMULPS       Z4, Z1, Z5
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Z6
+	VMOVUPS      (R8)(DX*4), Z6
 	VMULPS       Z6, Z1, Z7
 	VMOVUPS      Z0, Z8
 	VSUBPS       Z4, Z8, Z8
@@ -9103,13 +9103,13 @@ loop:
 	VFNMADD231PS Z2, Z2, Z7
 	VMULPS       Z5, Z7, Z7
 	MOVQ         96(CX), R8
-	VMOVUPS      Z7, (R8)(BX*4)
+	VMOVUPS      Z7, (R8)(DX*4)
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Z2
+	VMOVUPS      (R8)(DX*4), Z2
 	VMULPS       Z6, Z2, Z5
 	VMULPS       Z5, Z7, Z5
 	MOVQ         48(CX), R8
-	VMOVUPS      (R8)(BX*4), Z8
+	VMOVUPS      (R8)(DX*4), Z8
 	VMULPS       Z8, Z7, Z7
 	VMULPS       Z6, Z7, Z8
 	VMULPS       Z2, Z7, Z7
@@ -9119,10 +9119,10 @@ loop:
 	VMULPS       Z2, Z8, Z2
 	VMULPS       Z2, Z7, Z7
 	MOVQ         104(CX), R8
-	VMOVUPS      Z7, (R8)(BX*4)
+	VMOVUPS      Z7, (R8)(DX*4)
 	VMULPS       Z6, Z7, Z2
 	MOVQ         56(CX), R8
-	VMOVUPS      (R8)(BX*4), Z8
+	VMOVUPS      (R8)(DX*4), Z8
 	VMULPS       Z8, Z7, Z7
 	VADDPS       Z7, Z1, Z1
 	VMOVUPS      Z0, Z7
@@ -9130,52 +9130,52 @@ loop:
 	VMULPS       Z4, Z3, Z3
 	VMULPS       Z3, Z7, Z7
 	MOVQ         112(CX), R8
-	VMOVUPS      Z7, (R8)(BX*4)
+	VMOVUPS      Z7, (R8)(DX*4)
 	VMULPS       Z6, Z7, Z3
 	MOVQ         64(CX), R8
-	VMOVUPS      (R8)(BX*4), Z4
+	VMOVUPS      (R8)(DX*4), Z4
 	VMULPS       Z4, Z7, Z4
 	VADDPS       Z4, Z1, Z1
 	MOVQ         8(CX), R8
-	VMOVUPS      Z1, (R8)(BX*4)
+	VMOVUPS      Z1, (R8)(DX*4)
 	MOVQ         72(CX), R8
-	VMOVUPS      (R8)(BX*4), Z1
+	VMOVUPS      (R8)(DX*4), Z1
 	VADDPS       Z3, Z1, Z1
 	MOVQ         72(CX), R8
-	VMOVUPS      Z1, (R8)(BX*4)
+	VMOVUPS      Z1, (R8)(DX*4)
 	MOVQ         80(CX), R8
-	VMOVUPS      (R8)(BX*4), Z1
+	VMOVUPS      (R8)(DX*4), Z1
 	VADDPS       Z2, Z1, Z1
 	MOVQ         80(CX), R8
-	VMOVUPS      Z1, (R8)(BX*4)
+	VMOVUPS      Z1, (R8)(DX*4)
 	MOVQ         88(CX), R8
-	VMOVUPS      (R8)(BX*4), Z1
+	VMOVUPS      (R8)(DX*4), Z1
 	VADDPS       Z5, Z1, Z1
 	MOVQ         88(CX), R8
-	VMOVUPS      Z1, (R8)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, SI
+	VMOVUPS      Z1, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R8
-	BZHIL        SI, R8, R8
+	BZHIL        BX, R8, R8
 	KMOVW        R8, K1
-	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z1
-	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z2
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z1
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
 	VADDPS       Z2, Z1, Z1
-	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z2
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
 	VMULPS       Z2, Z1, Z3
-	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z4
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z4
 	VMULPS       Z4, Z1, Z5
-	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z6
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z6
 	VMULPS       Z6, Z1, Z7
 	VMOVUPS      Z0, Z8
 	VSUBPS       Z4, Z8, Z8
@@ -9184,14 +9184,14 @@ tail:
 	VMOVUPS      Z0, Z7
 	VFNMADD231PS Z2, Z2, Z7
 	VMULPS       Z5, Z7, Z7
-	MOVQ         96(CX), SI
-	VMOVUPS      Z7, K1, (SI)(BX*4)
-	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z2
+	MOVQ         96(CX), BX
+	VMOVUPS      Z7, K1, (BX)(DX*4)
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
 	VMULPS       Z6, Z2, Z5
 	VMULPS       Z5, Z7, Z5
-	MOVQ         48(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z8
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z8
 	VMULPS       Z8, Z7, Z7
 	VMULPS       Z6, Z7, Z8
 	VMULPS       Z2, Z7, Z7
@@ -9200,232 +9200,232 @@ tail:
 	VSUBPS       Z2, Z7, Z7
 	VMULPS       Z2, Z8, Z2
 	VMULPS       Z2, Z7, Z7
-	MOVQ         104(CX), SI
-	VMOVUPS      Z7, K1, (SI)(BX*4)
+	MOVQ         104(CX), BX
+	VMOVUPS      Z7, K1, (BX)(DX*4)
 	VMULPS       Z6, Z7, Z2
-	MOVQ         56(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z8
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z8
 	VMULPS       Z8, Z7, Z7
 	VADDPS       Z7, Z1, Z1
 	VMOVUPS      Z0, Z7
 	VSUBPS       Z4, Z7, Z7
 	VMULPS       Z4, Z3, Z3
 	VMULPS       Z3, Z7, Z7
-	MOVQ         112(CX), SI
-	VMOVUPS      Z7, K1, (SI)(BX*4)
+	MOVQ         112(CX), BX
+	VMOVUPS      Z7, K1, (BX)(DX*4)
 	VMULPS       Z6, Z7, Z3
-	MOVQ         64(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z4
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z4
 	VMULPS       Z4, Z7, Z4
 	VADDPS       Z4, Z1, Z1
-	MOVQ         8(CX), SI
-	VMOVUPS      Z1, K1, (SI)(BX*4)
-	MOVQ         72(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z1
+	MOVQ         8(CX), BX
+	VMOVUPS      Z1, K1, (BX)(DX*4)
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z1
 	VADDPS       Z3, Z1, Z1
-	MOVQ         72(CX), SI
-	VMOVUPS      Z1, K1, (SI)(BX*4)
-	MOVQ         80(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z1
+	MOVQ         72(CX), BX
+	VMOVUPS      Z1, K1, (BX)(DX*4)
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z1
 	VADDPS       Z2, Z1, Z1
-	MOVQ         80(CX), SI
-	VMOVUPS      Z1, K1, (SI)(BX*4)
-	MOVQ         88(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z1
+	MOVQ         80(CX), BX
+	VMOVUPS      Z1, K1, (BX)(DX*4)
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z1
 	VADDPS       Z5, Z1, Z1
-	MOVQ         88(CX), SI
-	VMOVUPS      Z1, K1, (SI)(BX*4)
+	MOVQ         88(CX), BX
+	VMOVUPS      Z1, K1, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 512(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 592(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 672(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 72(CX), BX
-	MOVQ 752(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 80(CX), BX
-	MOVQ 832(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 88(CX), BX
-	MOVQ 912(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 96(CX), BX
-	MOVQ 992(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 104(CX), BX
-	MOVQ 1072(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
-	MOVQ 112(CX), BX
-	MOVQ 1152(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 112(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 520(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 600(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 680(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 72(CX), BX
-	MOVQ 760(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 80(CX), BX
-	MOVQ 840(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 88(CX), BX
-	MOVQ 920(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 96(CX), BX
-	MOVQ 1000(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 104(CX), BX
-	MOVQ 1080(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
-	MOVQ 112(CX), BX
-	MOVQ 1160(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 112(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1160(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       376(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       368(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       32(CX), R8
 	PREFETCHT0 (R8)
-	KMOVW      8(BX), K1
-	MOVQ       (CX), SI
-	VMOVUPS.Z  (SI), K1, Z1
-	MOVQ       8(CX), SI
-	VMOVUPS.Z  (SI), K1, Z2
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	VMOVUPS.Z  (BX), K1, Z1
+	MOVQ       8(CX), BX
+	VMOVUPS.Z  (BX), K1, Z2
 	VADDPS     Z2, Z1, Z1
-	MOVQ       16(CX), SI
-	LEAQ       12(BX), R8
-	MOVQ       (BX), R9
+	MOVQ       16(CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
 	MOVQ       232(AX), R10
 	KMOVW      (R8), K2
-	VMOVUPS.Z  (SI), K2, Z2
+	VMOVUPS.Z  (BX), K2, Z2
 	DECQ       R9
 	JZ         piece0done
 
 piece0:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K2
-	VMOVUPS (SI), K2, Z2
+	VMOVUPS (BX), K2, Z2
 	DECQ    R9
 	JNZ     piece0
 
 piece0done:
 	VMULPS    Z2, Z1, Z3
-	MOVQ      24(CX), SI
-	LEAQ      12(BX), R8
-	MOVQ      (BX), R9
+	MOVQ      24(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
 	MOVQ      312(AX), R10
 	KMOVW     (R8), K2
-	VMOVUPS.Z (SI), K2, Z4
+	VMOVUPS.Z (BX), K2, Z4
 	DECQ      R9
 	JZ        piece1done
 
 piece1:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K2
-	VMOVUPS (SI), K2, Z4
+	VMOVUPS (BX), K2, Z4
 	DECQ    R9
 	JNZ     piece1
 
 piece1done:
 	VMULPS       Z4, Z1, Z5
-	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI), K1, Z6
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX), K1, Z6
 	VMULPS       Z6, Z1, Z7
 	VMOVUPS      Z0, Z8
 	VSUBPS       Z4, Z8, Z8
@@ -9434,46 +9434,46 @@ piece1done:
 	VMOVUPS      Z0, Z7
 	VFNMADD231PS Z2, Z2, Z7
 	VMULPS       Z5, Z7, Z7
-	MOVQ         96(CX), SI
-	LEAQ         12(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         96(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         1032(AX), R10
 	KMOVW        (R8), K2
-	VMOVUPS      Z7, K2, (SI)
+	VMOVUPS      Z7, K2, (BX)
 	DECQ         R9
 	JZ           piece2done
 
 piece2:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K2
-	VMOVUPS Z7, K2, (SI)
+	VMOVUPS Z7, K2, (BX)
 	DECQ    R9
 	JNZ     piece2
 
 piece2done:
-	MOVQ      40(CX), SI
-	LEAQ      12(BX), R8
-	MOVQ      (BX), R9
+	MOVQ      40(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
 	MOVQ      472(AX), R10
 	KMOVW     (R8), K2
-	VMOVUPS.Z (SI), K2, Z2
+	VMOVUPS.Z (BX), K2, Z2
 	DECQ      R9
 	JZ        piece3done
 
 piece3:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K2
-	VMOVUPS (SI), K2, Z2
+	VMOVUPS (BX), K2, Z2
 	DECQ    R9
 	JNZ     piece3
 
 piece3done:
 	VMULPS    Z6, Z2, Z5
 	VMULPS    Z5, Z7, Z5
-	MOVQ      48(CX), SI
-	VMOVUPS.Z (SI), K1, Z8
+	MOVQ      48(CX), BX
+	VMOVUPS.Z (BX), K1, Z8
 	VMULPS    Z8, Z7, Z7
 	VMULPS    Z6, Z7, Z8
 	VMULPS    Z2, Z7, Z7
@@ -9482,73 +9482,73 @@ piece3done:
 	VSUBPS    Z2, Z7, Z7
 	VMULPS    Z2, Z8, Z2
 	VMULPS    Z2, Z7, Z7
-	MOVQ      104(CX), SI
-	LEAQ      12(BX), R8
-	MOVQ      (BX), R9
+	MOVQ      104(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
 	MOVQ      1112(AX), R10
 	KMOVW     (R8), K2
-	VMOVUPS   Z7, K2, (SI)
+	VMOVUPS   Z7, K2, (BX)
 	DECQ      R9
 	JZ        piece4done
 
 piece4:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K2
-	VMOVUPS Z7, K2, (SI)
+	VMOVUPS Z7, K2, (BX)
 	DECQ    R9
 	JNZ     piece4
 
 piece4done:
 	VMULPS    Z6, Z7, Z2
-	MOVQ      56(CX), SI
-	VMOVUPS.Z (SI), K1, Z8
+	MOVQ      56(CX), BX
+	VMOVUPS.Z (BX), K1, Z8
 	VMULPS    Z8, Z7, Z7
 	VADDPS    Z7, Z1, Z1
 	VMOVUPS   Z0, Z7
 	VSUBPS    Z4, Z7, Z7
 	VMULPS    Z4, Z3, Z3
 	VMULPS    Z3, Z7, Z7
-	MOVQ      112(CX), SI
-	LEAQ      12(BX), R8
-	MOVQ      (BX), BX
+	MOVQ      112(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), DX
 	MOVQ      1192(AX), R9
 	KMOVW     (R8), K2
-	VMOVUPS   Z7, K2, (SI)
-	DECQ      BX
+	VMOVUPS   Z7, K2, (BX)
+	DECQ      DX
 	JZ        piece5done
 
 piece5:
-	ADDQ    R9, SI
+	ADDQ    R9, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K2
-	VMOVUPS Z7, K2, (SI)
-	DECQ    BX
+	VMOVUPS Z7, K2, (BX)
+	DECQ    DX
 	JNZ     piece5
 
 piece5done:
 	VMULPS    Z6, Z7, Z3
-	MOVQ      64(CX), BX
-	VMOVUPS.Z (BX), K1, Z4
+	MOVQ      64(CX), DX
+	VMOVUPS.Z (DX), K1, Z4
 	VMULPS    Z4, Z7, Z4
 	VADDPS    Z4, Z1, Z1
-	MOVQ      8(CX), BX
-	VMOVUPS   Z1, K1, (BX)
-	MOVQ      72(CX), BX
-	VMOVUPS.Z (BX), K1, Z1
+	MOVQ      8(CX), DX
+	VMOVUPS   Z1, K1, (DX)
+	MOVQ      72(CX), DX
+	VMOVUPS.Z (DX), K1, Z1
 	VADDPS    Z3, Z1, Z1
-	MOVQ      72(CX), BX
-	VMOVUPS   Z1, K1, (BX)
-	MOVQ      80(CX), BX
-	VMOVUPS.Z (BX), K1, Z1
+	MOVQ      72(CX), DX
+	VMOVUPS   Z1, K1, (DX)
+	MOVQ      80(CX), DX
+	VMOVUPS.Z (DX), K1, Z1
 	VADDPS    Z2, Z1, Z1
-	MOVQ      80(CX), BX
-	VMOVUPS   Z1, K1, (BX)
-	MOVQ      88(CX), BX
-	VMOVUPS.Z (BX), K1, Z1
+	MOVQ      80(CX), DX
+	VMOVUPS   Z1, K1, (DX)
+	MOVQ      88(CX), DX
+	VMOVUPS.Z (DX), K1, Z1
 	VADDPS    Z5, Z1, Z1
-	MOVQ      88(CX), BX
-	VMOVUPS   Z1, K1, (BX)
+	MOVQ      88(CX), DX
+	VMOVUPS   Z1, K1, (DX)
 	JMP       next
 
 done:
@@ -9561,68 +9561,68 @@ done:
 TEXT ·lstmDiagInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), SI
-	MOVQ         24(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, (CX)
-	MOVQ         80(AX), SI
-	MOVQ         104(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 8(CX)
-	MOVQ         160(AX), SI
-	MOVQ         184(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 24(CX)
-	MOVQ         320(AX), SI
-	MOVQ         344(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         400(AX), SI
-	MOVQ         424(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         560(AX), SI
-	MOVQ         584(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         640(AX), SI
-	MOVQ         664(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
-	MOVQ         720(AX), SI
-	MOVQ         744(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
-	MOVQ         800(AX), SI
-	MOVQ         824(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 80(CX)
-	MOVQ         880(AX), SI
-	MOVQ         904(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 88(CX)
-	MOVQ         960(AX), SI
-	MOVQ         984(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 96(CX)
-	MOVQ         1040(AX), SI
-	MOVQ         1064(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 104(CX)
-	MOVQ         1120(AX), SI
-	MOVQ         1144(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 112(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -9649,20 +9649,20 @@ TEXT ·lstmDiagInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x10, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -9673,32 +9673,32 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         296(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         288(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         24(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         456(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         448(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         40(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z27
+	VMOVUPS      (R9)(DX*4), Z27
 	VMULPS       Z27, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -9726,12 +9726,12 @@ loop:
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z28, Z24, Z29
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -9765,28 +9765,28 @@ loop:
 	VMULPS       Z31, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         104(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (R9)(DX*4)
 
 stored0:
 	MOVQ         40(CX), R9
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	MOVQ         72(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         80(CX), R9
-	VMOVUPS      (R9)(SI*4), Z27
+	VMOVUPS      (R9)(DX*4), Z27
 	VADDPS       Z27, Z25, Z25
 	MOVQ         88(CX), R9
-	VMOVUPS      (R9)(SI*4), Z27
+	VMOVUPS      (R9)(DX*4), Z27
 	VMULPS       Z26, Z27, Z26
 	VADDPS       Z26, Z25, Z25
 	MOVQ         96(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -9840,42 +9840,42 @@ stored0:
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z28, Z24
 	MOVQ         112(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around1
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (R9)(DX*4)
 
 stored1:
 	MOVQ    24(CX), R9
-	VMOVUPS Z24, (R9)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	VMOVUPS Z24, (R9)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
 	JGE     loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
+	BZHIL        BX, R9, R9
 	KMOVW        R9, K2
-	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z27
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z27
 	VMULPS       Z27, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -9902,13 +9902,13 @@ tail:
 	VMULPS       Z24, Z28, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z28, Z24, Z29
-	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         64(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -9941,21 +9941,21 @@ tail:
 	VSUBPS       Z29, Z25, Z25
 	VMULPS       Z31, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         104(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
-	MOVQ         40(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
-	MOVQ         72(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         80(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z27
+	MOVQ         104(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         40(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z27
 	VADDPS       Z27, Z25, Z25
-	MOVQ         88(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z27
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z27
 	VMULPS       Z26, Z27, Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         96(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -10008,151 +10008,151 @@ tail:
 	VFMADD231PS  Z27, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z28, Z24
-	MOVQ         112(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
-	MOVQ         24(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
+	MOVQ         112(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         24(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 912(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 992(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1072(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1152(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 920(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 1000(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1080(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1160(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1160(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -10163,49 +10163,49 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       296(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       288(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       24(CX), R9
 	PREFETCHT0 (R9)
 	MOVQ       456(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       448(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       40(CX), R9
 	PREFETCHT0 (R9)
-	KMOVW      8(SI), K2
-	MOVQ       (CX), DI
-	LEAQ       12(SI), R9
-	MOVQ       (SI), R10
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	KMOVW      (R9), K1
-	VMOVUPS.Z  (DI), K1, Z24
+	VMOVUPS.Z  (BX), K1, Z24
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
 	JNZ     piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI), K2, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
-	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI), K2, Z27
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX), K2, Z27
 	VMULPS       Z27, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -10232,29 +10232,29 @@ piece0done:
 	VMULPS       Z24, Z28, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z28, Z24, Z29
-	MOVQ         48(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         48(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         552(AX), R11
 	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z24
+	VMOVUPS.Z    (BX), K1, Z24
 	DECQ         R10
 	JZ           piece1done
 
 piece1:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
 	JNZ     piece1
 
 piece1done:
-	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         64(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -10287,37 +10287,37 @@ piece1done:
 	VSUBPS       Z29, Z25, Z25
 	VMULPS       Z31, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         104(CX), DI
-	VMOVUPS      Z24, K2, (DI)
-	MOVQ         40(CX), DI
-	VMOVUPS      Z24, K2, (DI)
-	MOVQ         72(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), SI
+	MOVQ         104(CX), BX
+	VMOVUPS      Z24, K2, (BX)
+	MOVQ         40(CX), BX
+	VMOVUPS      Z24, K2, (BX)
+	MOVQ         72(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), DX
 	MOVQ         792(AX), R10
 	KMOVW        (R9), K1
-	VMOVUPS.Z    (DI), K1, Z25
-	DECQ         SI
+	VMOVUPS.Z    (BX), K1, Z25
+	DECQ         DX
 	JZ           piece2done
 
 piece2:
-	ADDQ    R10, DI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z25
-	DECQ    SI
+	VMOVUPS (BX), K1, Z25
+	DECQ    DX
 	JNZ     piece2
 
 piece2done:
-	MOVQ         80(CX), SI
-	VMOVUPS.Z    (SI), K2, Z27
+	MOVQ         80(CX), DX
+	VMOVUPS.Z    (DX), K2, Z27
 	VADDPS       Z27, Z25, Z25
-	MOVQ         88(CX), SI
-	VMOVUPS.Z    (SI), K2, Z27
+	MOVQ         88(CX), DX
+	VMOVUPS.Z    (DX), K2, Z27
 	VMULPS       Z26, Z27, Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         96(CX), SI
-	VMOVUPS.Z    (SI), K2, Z26
+	MOVQ         96(CX), DX
+	VMOVUPS.Z    (DX), K2, Z26
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -10370,10 +10370,10 @@ piece2done:
 	VFMADD231PS  Z27, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z28, Z24
-	MOVQ         112(CX), SI
-	VMOVUPS      Z24, K2, (SI)
-	MOVQ         24(CX), SI
-	VMOVUPS      Z24, K2, (SI)
+	MOVQ         112(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	MOVQ         24(CX), DX
+	VMOVUPS      Z24, K2, (DX)
 	JMP          next
 
 done:
@@ -10386,80 +10386,80 @@ done:
 TEXT ·lstmDiagForwardLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), SI
-	MOVQ         24(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, (CX)
-	MOVQ         80(AX), SI
-	MOVQ         104(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 8(CX)
-	MOVQ         160(AX), SI
-	MOVQ         184(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 24(CX)
-	MOVQ         320(AX), SI
-	MOVQ         344(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
-	MOVQ         400(AX), SI
-	MOVQ         424(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 40(CX)
-	MOVQ         480(AX), SI
-	MOVQ         504(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 48(CX)
-	MOVQ         560(AX), SI
-	MOVQ         584(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 56(CX)
-	MOVQ         640(AX), SI
-	MOVQ         664(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 64(CX)
-	MOVQ         720(AX), SI
-	MOVQ         744(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 72(CX)
-	MOVQ         800(AX), SI
-	MOVQ         824(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 80(CX)
-	MOVQ         880(AX), SI
-	MOVQ         904(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 88(CX)
-	MOVQ         960(AX), SI
-	MOVQ         984(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 96(CX)
-	MOVQ         1040(AX), SI
-	MOVQ         1064(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 104(CX)
-	MOVQ         1120(AX), SI
-	MOVQ         1144(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 112(CX)
-	MOVQ         1200(AX), SI
-	MOVQ         1224(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 120(CX)
-	MOVQ         1280(AX), SI
-	MOVQ         1304(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 128(CX)
-	MOVQ         1360(AX), SI
-	MOVQ         1384(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 136(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
 	VBROADCASTSS cc2d20000<>+0(SB), Z0
 	VBROADCASTSS c80000000<>+0(SB), Z1
 	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
@@ -10486,20 +10486,20 @@ TEXT ·lstmDiagForwardLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x10, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         56(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         48(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         (CX), R9
@@ -10510,32 +10510,32 @@ loop:
 	LEAQ         (R9)(R10*4), R9
 	PREFETCHT0   (R9)
 	MOVQ         296(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         288(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         24(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         456(AX), R9
-	IMULQ        SI, R9
+	IMULQ        DX, R9
 	ADDQ         448(AX), R9
 	SHLQ         $0x02, R9
 	ADDQ         40(CX), R9
 	PREFETCHT0   (R9)
 	MOVQ         (CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         8(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         16(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         24(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         32(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         40(CX), R9
-	VMOVUPS      (R9)(SI*4), Z27
+	VMOVUPS      (R9)(DX*4), Z27
 	VMULPS       Z27, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -10563,14 +10563,14 @@ loop:
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z28, Z24, Z29
 	MOVQ         104(CX), R9
-	VMOVUPS      Z29, (R9)(SI*4)
+	VMOVUPS      Z29, (R9)(DX*4)
 	MOVQ         48(CX), R9
-	VMOVUPS      (R9)(SI*4), Z24
+	VMOVUPS      (R9)(DX*4), Z24
 	MOVQ         56(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         64(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -10599,35 +10599,35 @@ loop:
 	VFMADD231PS  Z30, Z28, Z31
 	VPTERNLOGD   $0xd8, Z1, Z24, Z31
 	MOVQ         112(CX), R9
-	VMOVUPS      Z31, (R9)(SI*4)
+	VMOVUPS      Z31, (R9)(DX*4)
 	VMULPS       Z27, Z29, Z24
 	VMOVUPS      Z6, Z25
 	VSUBPS       Z29, Z25, Z25
 	VMULPS       Z31, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	MOVQ         120(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around0
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	JMP          stored0
 
 around0:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (R9)(DX*4)
 
 stored0:
 	MOVQ         40(CX), R9
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	MOVQ         72(CX), R9
-	VMOVUPS      (R9)(SI*4), Z25
+	VMOVUPS      (R9)(DX*4), Z25
 	MOVQ         80(CX), R9
-	VMOVUPS      (R9)(SI*4), Z27
+	VMOVUPS      (R9)(DX*4), Z27
 	VADDPS       Z27, Z25, Z25
 	MOVQ         88(CX), R9
-	VMOVUPS      (R9)(SI*4), Z27
+	VMOVUPS      (R9)(DX*4), Z27
 	VMULPS       Z26, Z27, Z26
 	VADDPS       Z26, Z25, Z25
 	MOVQ         96(CX), R9
-	VMOVUPS      (R9)(SI*4), Z26
+	VMOVUPS      (R9)(DX*4), Z26
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -10655,7 +10655,7 @@ stored0:
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
 	MOVQ         128(CX), R9
-	VMOVUPS      Z28, (R9)(SI*4)
+	VMOVUPS      Z28, (R9)(DX*4)
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
 	VMAXPS       Z25, Z26, Z26
@@ -10683,42 +10683,42 @@ stored0:
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z28, Z24
 	MOVQ         136(CX), R9
-	TESTQ        BX, BX
+	TESTQ        R8, R8
 	JNZ          around1
-	VMOVUPS      Z24, (R9)(SI*4)
+	VMOVUPS      Z24, (R9)(DX*4)
 	JMP          stored1
 
 around1:
-	VMOVNTPS Z24, (R9)(SI*4)
+	VMOVNTPS Z24, (R9)(DX*4)
 
 stored1:
 	MOVQ    24(CX), R9
-	VMOVUPS Z24, (R9)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	VMOVUPS Z24, (R9)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
 	JGE     loop
 
 tail:
-	ADDQ         $0x10, DI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R9
-	BZHIL        DI, R9, R9
+	BZHIL        BX, R9, R9
 	KMOVW        R9, K2
-	MOVQ         (CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z27
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z27
 	VMULPS       Z27, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -10745,15 +10745,15 @@ tail:
 	VMULPS       Z24, Z28, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z28, Z24, Z29
-	MOVQ         104(CX), DI
-	VMOVUPS      Z29, K2, (DI)(SI*4)
-	MOVQ         48(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z24
-	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         104(CX), BX
+	VMOVUPS      Z29, K2, (BX)(DX*4)
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         64(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -10781,28 +10781,28 @@ tail:
 	VFNMADD231PS Z25, Z31, Z28
 	VFMADD231PS  Z30, Z28, Z31
 	VPTERNLOGD   $0xd8, Z1, Z24, Z31
-	MOVQ         112(CX), DI
-	VMOVUPS      Z31, K2, (DI)(SI*4)
+	MOVQ         112(CX), BX
+	VMOVUPS      Z31, K2, (BX)(DX*4)
 	VMULPS       Z27, Z29, Z24
 	VMOVUPS      Z6, Z25
 	VSUBPS       Z29, Z25, Z25
 	VMULPS       Z31, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         120(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
-	MOVQ         40(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
-	MOVQ         72(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z25
-	MOVQ         80(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z27
+	MOVQ         120(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         40(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z27
 	VADDPS       Z27, Z25, Z25
-	MOVQ         88(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z27
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z27
 	VMULPS       Z26, Z27, Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         96(CX), DI
-	VMOVUPS.Z    (DI)(SI*4), K2, Z26
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -10829,8 +10829,8 @@ tail:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         128(CX), DI
-	VMOVUPS      Z28, K2, (DI)(SI*4)
+	MOVQ         128(CX), BX
+	VMOVUPS      Z28, K2, (BX)(DX*4)
 	VPORD        Z1, Z24, Z25
 	VMOVUPS      Z12, Z26
 	VMAXPS       Z25, Z26, Z26
@@ -10857,175 +10857,175 @@ tail:
 	VFMADD231PS  Z27, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z28, Z24
-	MOVQ         136(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
-	MOVQ         24(CX), DI
-	VMOVUPS      Z24, K2, (DI)(SI*4)
+	MOVQ         136(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         24(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 432(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 512(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 592(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 672(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 752(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 832(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 912(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 992(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1072(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1152(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	MOVQ 120(CX), SI
-	MOVQ 1232(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 120(CX)
-	MOVQ 128(CX), SI
-	MOVQ 1312(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 128(CX)
-	MOVQ 136(CX), SI
-	MOVQ 1392(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 136(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
-	MOVQ 40(CX), SI
-	MOVQ 440(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 40(CX)
-	MOVQ 48(CX), SI
-	MOVQ 520(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 48(CX)
-	MOVQ 56(CX), SI
-	MOVQ 600(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 56(CX)
-	MOVQ 64(CX), SI
-	MOVQ 680(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 64(CX)
-	MOVQ 72(CX), SI
-	MOVQ 760(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 72(CX)
-	MOVQ 80(CX), SI
-	MOVQ 840(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 80(CX)
-	MOVQ 88(CX), SI
-	MOVQ 920(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 88(CX)
-	MOVQ 96(CX), SI
-	MOVQ 1000(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 96(CX)
-	MOVQ 104(CX), SI
-	MOVQ 1080(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 104(CX)
-	MOVQ 112(CX), SI
-	MOVQ 1160(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 112(CX)
-	MOVQ 120(CX), SI
-	MOVQ 1240(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 120(CX)
-	MOVQ 128(CX), SI
-	MOVQ 1320(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 128(CX)
-	MOVQ 136(CX), SI
-	MOVQ 1400(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 136(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1160(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1240(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1320(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1400(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
@@ -11036,49 +11036,49 @@ group:
 	LEAQ       (R9)(R10*4), R9
 	PREFETCHT0 (R9)
 	MOVQ       296(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       288(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       24(CX), R9
 	PREFETCHT0 (R9)
 	MOVQ       456(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       448(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       40(CX), R9
 	PREFETCHT0 (R9)
-	KMOVW      8(SI), K2
-	MOVQ       (CX), DI
-	LEAQ       12(SI), R9
-	MOVQ       (SI), R10
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
 	MOVQ       72(AX), R11
 	KMOVW      (R9), K1
-	VMOVUPS.Z  (DI), K1, Z24
+	VMOVUPS.Z  (BX), K1, Z24
 	DECQ       R10
 	JZ         piece0done
 
 piece0:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
 	JNZ     piece0
 
 piece0done:
-	MOVQ         8(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         16(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
-	MOVQ         24(CX), DI
-	VMOVUPS.Z    (DI), K2, Z26
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         32(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
-	MOVQ         40(CX), DI
-	VMOVUPS.Z    (DI), K2, Z27
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX), K2, Z27
 	VMULPS       Z27, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -11105,47 +11105,47 @@ piece0done:
 	VMULPS       Z24, Z28, Z29
 	VFNMADD231PS Z25, Z29, Z24
 	VFMADD231PS  Z28, Z24, Z29
-	MOVQ         104(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         104(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         1112(AX), R11
 	KMOVW        (R9), K1
-	VMOVUPS      Z29, K1, (DI)
+	VMOVUPS      Z29, K1, (BX)
 	DECQ         R10
 	JZ           piece1done
 
 piece1:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS Z29, K1, (DI)
+	VMOVUPS Z29, K1, (BX)
 	DECQ    R10
 	JNZ     piece1
 
 piece1done:
-	MOVQ      48(CX), DI
-	LEAQ      12(SI), R9
-	MOVQ      (SI), R10
+	MOVQ      48(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
 	MOVQ      552(AX), R11
 	KMOVW     (R9), K1
-	VMOVUPS.Z (DI), K1, Z24
+	VMOVUPS.Z (BX), K1, Z24
 	DECQ      R10
 	JZ        piece2done
 
 piece2:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z24
+	VMOVUPS (BX), K1, Z24
 	DECQ    R10
 	JNZ     piece2
 
 piece2done:
-	MOVQ         56(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VADDPS       Z25, Z24, Z24
-	MOVQ         64(CX), DI
-	VMOVUPS.Z    (DI), K2, Z25
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
 	VMULPS       Z26, Z25, Z25
 	VADDPS       Z25, Z24, Z24
 	VPORD        Z1, Z24, Z25
@@ -11173,20 +11173,20 @@ piece2done:
 	VFNMADD231PS Z25, Z31, Z28
 	VFMADD231PS  Z30, Z28, Z31
 	VPTERNLOGD   $0xd8, Z1, Z24, Z31
-	MOVQ         112(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), R10
+	MOVQ         112(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
 	MOVQ         1192(AX), R11
 	KMOVW        (R9), K1
-	VMOVUPS      Z31, K1, (DI)
+	VMOVUPS      Z31, K1, (BX)
 	DECQ         R10
 	JZ           piece3done
 
 piece3:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS Z31, K1, (DI)
+	VMOVUPS Z31, K1, (BX)
 	DECQ    R10
 	JNZ     piece3
 
@@ -11196,37 +11196,37 @@ piece3done:
 	VSUBPS    Z29, Z25, Z25
 	VMULPS    Z31, Z25, Z25
 	VADDPS    Z25, Z24, Z24
-	MOVQ      120(CX), DI
-	VMOVUPS   Z24, K2, (DI)
-	MOVQ      40(CX), DI
-	VMOVUPS   Z24, K2, (DI)
-	MOVQ      72(CX), DI
-	LEAQ      12(SI), R9
-	MOVQ      (SI), R10
+	MOVQ      120(CX), BX
+	VMOVUPS   Z24, K2, (BX)
+	MOVQ      40(CX), BX
+	VMOVUPS   Z24, K2, (BX)
+	MOVQ      72(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
 	MOVQ      792(AX), R11
 	KMOVW     (R9), K1
-	VMOVUPS.Z (DI), K1, Z25
+	VMOVUPS.Z (BX), K1, Z25
 	DECQ      R10
 	JZ        piece4done
 
 piece4:
-	ADDQ    R11, DI
+	ADDQ    R11, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS (DI), K1, Z25
+	VMOVUPS (BX), K1, Z25
 	DECQ    R10
 	JNZ     piece4
 
 piece4done:
-	MOVQ         80(CX), DI
-	VMOVUPS.Z    (DI), K2, Z27
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX), K2, Z27
 	VADDPS       Z27, Z25, Z25
-	MOVQ         88(CX), DI
-	VMOVUPS.Z    (DI), K2, Z27
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX), K2, Z27
 	VMULPS       Z26, Z27, Z26
 	VADDPS       Z26, Z25, Z25
-	MOVQ         96(CX), DI
-	VMOVUPS.Z    (DI), K2, Z26
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
 	VMULPS       Z24, Z26, Z26
 	VADDPS       Z26, Z25, Z25
 	VPORD        Z1, Z25, Z26
@@ -11253,21 +11253,21 @@ piece4done:
 	VMULPS       Z25, Z27, Z28
 	VFNMADD231PS Z26, Z28, Z25
 	VFMADD231PS  Z27, Z25, Z28
-	MOVQ         128(CX), DI
-	LEAQ         12(SI), R9
-	MOVQ         (SI), SI
+	MOVQ         128(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), DX
 	MOVQ         1352(AX), R10
 	KMOVW        (R9), K1
-	VMOVUPS      Z28, K1, (DI)
-	DECQ         SI
+	VMOVUPS      Z28, K1, (BX)
+	DECQ         DX
 	JZ           piece5done
 
 piece5:
-	ADDQ    R10, DI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K1
-	VMOVUPS Z28, K1, (DI)
-	DECQ    SI
+	VMOVUPS Z28, K1, (BX)
+	DECQ    DX
 	JNZ     piece5
 
 piece5done:
@@ -11297,10 +11297,10 @@ piece5done:
 	VFMADD231PS  Z27, Z26, Z29
 	VPTERNLOGD   $0xd8, Z1, Z24, Z29
 	VMULPS       Z29, Z28, Z24
-	MOVQ         136(CX), SI
-	VMOVUPS      Z24, K2, (SI)
-	MOVQ         24(CX), SI
-	VMOVUPS      Z24, K2, (SI)
+	MOVQ         136(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	MOVQ         24(CX), DX
+	VMOVUPS      Z24, K2, (DX)
 	JMP          next
 
 done:
@@ -11313,96 +11313,96 @@ done:
 TEXT ·lstmDiagBackwardLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), BX
-	MOVQ         24(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, (CX)
-	MOVQ         80(AX), BX
-	MOVQ         104(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 8(CX)
-	MOVQ         160(AX), BX
-	MOVQ         184(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 16(CX)
-	MOVQ         240(AX), BX
-	MOVQ         264(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 24(CX)
-	MOVQ         320(AX), BX
-	MOVQ         344(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 32(CX)
-	MOVQ         400(AX), BX
-	MOVQ         424(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 40(CX)
-	MOVQ         480(AX), BX
-	MOVQ         504(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 48(CX)
-	MOVQ         560(AX), BX
-	MOVQ         584(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 56(CX)
-	MOVQ         640(AX), BX
-	MOVQ         664(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 64(CX)
-	MOVQ         720(AX), BX
-	MOVQ         744(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 72(CX)
-	MOVQ         800(AX), BX
-	MOVQ         824(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 80(CX)
-	MOVQ         880(AX), BX
-	MOVQ         904(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 88(CX)
-	MOVQ         960(AX), BX
-	MOVQ         984(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 96(CX)
-	MOVQ         1040(AX), BX
-	MOVQ         1064(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 104(CX)
-	MOVQ         1120(AX), BX
-	MOVQ         1144(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 112(CX)
-	MOVQ         1200(AX), BX
-	MOVQ         1224(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 120(CX)
-	MOVQ         1280(AX), BX
-	MOVQ         1304(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 128(CX)
-	MOVQ         1360(AX), BX
-	MOVQ         1384(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 136(CX)
-	MOVQ         1440(AX), BX
-	MOVQ         1464(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 144(CX)
-	MOVQ         1520(AX), BX
-	MOVQ         1544(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 152(CX)
-	MOVQ         1600(AX), BX
-	MOVQ         1624(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 160(CX)
-	MOVQ         1680(AX), BX
-	MOVQ         1704(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 168(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	MOVQ         1440(AX), DX
+	MOVQ         1464(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 144(CX)
+	MOVQ         1520(AX), DX
+	MOVQ         1544(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 152(CX)
+	MOVQ         1600(AX), DX
+	MOVQ         1624(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 160(CX)
+	MOVQ         1680(AX), DX
+	MOVQ         1704(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 168(CX)
 	VBROADCASTSS cc1a00000<>+0(SB), Z0
 	VBROADCASTSS c4b40007f<>+0(SB), Z1
 	VBROADCASTSS c4038aa3b<>+0(SB), Z2
@@ -11419,43 +11419,43 @@ TEXT ·lstmDiagBackwardLoopAVX512(SB), NOSPLIT, $0-104
 	VBROADCASTSS c3d35f5ff<>+0(SB), Z13
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x10, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ         216(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         208(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         16(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         536(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         528(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         48(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         856(AX), R8
-	IMULQ        BX, R8
+	IMULQ        DX, R8
 	ADDQ         848(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         80(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	VMOVUPS      (R8)(DX*4), Z14
 	MOVQ         8(CX), R8
-	VMOVUPS      (R8)(BX*4), Z15
+	VMOVUPS      (R8)(DX*4), Z15
 	VADDPS       Z15, Z14, Z14
 	MOVQ         16(CX), R8
-	VMOVUPS      (R8)(BX*4), Z15
+	VMOVUPS      (R8)(DX*4), Z15
 	VPORD        Z8, Z15, Z16
 	VMOVUPS      Z0, Z17
 	VMAXPS       Z16, Z17, Z17
@@ -11483,42 +11483,42 @@ loop:
 	VPTERNLOGD   $0xd8, Z8, Z15, Z19
 	VMULPS       Z19, Z14, Z16
 	MOVQ         24(CX), R8
-	VMOVUPS      (R8)(BX*4), Z17
+	VMOVUPS      (R8)(DX*4), Z17
 	VMULPS       Z17, Z14, Z14
 	VMOVUPS      Z7, Z18
 	VFNMADD231PS Z19, Z19, Z18
 	VMULPS       Z14, Z18, Z18
 	MOVQ         32(CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	VMOVUPS      (R8)(DX*4), Z14
 	VADDPS       Z18, Z14, Z14
 	VMOVUPS      Z7, Z18
 	VSUBPS       Z17, Z18, Z18
 	VMULPS       Z17, Z16, Z16
 	VMULPS       Z16, Z18, Z18
 	MOVQ         152(CX), R8
-	VMOVUPS      Z18, (R8)(BX*4)
+	VMOVUPS      Z18, (R8)(DX*4)
 	VMULPS       Z15, Z18, Z15
 	MOVQ         40(CX), R8
-	VMOVUPS      (R8)(BX*4), Z16
+	VMOVUPS      (R8)(DX*4), Z16
 	VMULPS       Z16, Z18, Z16
 	VADDPS       Z16, Z14, Z14
 	MOVQ         48(CX), R8
-	VMOVUPS      (R8)(BX*4), Z16
+	VMOVUPS      (R8)(DX*4), Z16
 	VMULPS       Z16, Z18, Z17
 	MOVQ         56(CX), R8
-	VMOVUPS      (R8)(BX*4), Z19
+	VMOVUPS      (R8)(DX*4), Z19
 	VMULPS       Z19, Z18, Z18
 	MOVQ         64(CX), R8
-	VMOVUPS      (R8)(BX*4), Z19
+	VMOVUPS      (R8)(DX*4), Z19
 	VMULPS       Z19, Z14, Z20
 	MOVQ         72(CX), R8
-	VMOVUPS      (R8)(BX*4), Z21
+	VMOVUPS      (R8)(DX*4), Z21
 	VMOVUPS      Z7, Z22
 	VSUBPS       Z21, Z22, Z22
 	VMULPS       Z22, Z14, Z22
 	VPXORD       Z8, Z20, Z20
 	MOVQ         80(CX), R8
-	VMOVUPS      (R8)(BX*4), Z23
+	VMOVUPS      (R8)(DX*4), Z23
 	VMULPS       Z23, Z14, Z24
 	VADDPS       Z24, Z20, Z20
 	VMULPS       Z21, Z14, Z14
@@ -11526,10 +11526,10 @@ loop:
 	VFNMADD231PS Z19, Z19, Z24
 	VMULPS       Z22, Z24, Z24
 	MOVQ         160(CX), R8
-	VMOVUPS      Z24, (R8)(BX*4)
+	VMOVUPS      Z24, (R8)(DX*4)
 	VMULPS       Z16, Z24, Z19
 	MOVQ         88(CX), R8
-	VMOVUPS      (R8)(BX*4), Z22
+	VMOVUPS      (R8)(DX*4), Z22
 	VMULPS       Z22, Z24, Z22
 	VADDPS       Z22, Z18, Z18
 	VMOVUPS      Z7, Z22
@@ -11537,63 +11537,63 @@ loop:
 	VMULPS       Z21, Z20, Z20
 	VMULPS       Z20, Z22, Z22
 	MOVQ         168(CX), R8
-	VMOVUPS      Z22, (R8)(BX*4)
+	VMOVUPS      Z22, (R8)(DX*4)
 	VMULPS       Z23, Z22, Z20
 	MOVQ         96(CX), R8
-	VMOVUPS      (R8)(BX*4), Z21
+	VMOVUPS      (R8)(DX*4), Z21
 	VMULPS       Z21, Z22, Z21
 	VADDPS       Z21, Z14, Z14
 	MOVQ         32(CX), R8
-	VMOVUPS      Z14, (R8)(BX*4)
+	VMOVUPS      Z14, (R8)(DX*4)
 	VMULPS       Z16, Z22, Z14
 	MOVQ         104(CX), R8
-	VMOVUPS      (R8)(BX*4), Z16
+	VMOVUPS      (R8)(DX*4), Z16
 	VMULPS       Z16, Z22, Z16
 	VADDPS       Z16, Z18, Z16
 	MOVQ         8(CX), R8
-	VMOVUPS      Z16, (R8)(BX*4)
+	VMOVUPS      Z16, (R8)(DX*4)
 	MOVQ         112(CX), R8
-	VMOVUPS      (R8)(BX*4), Z16
+	VMOVUPS      (R8)(DX*4), Z16
 	VADDPS       Z14, Z16, Z14
 	MOVQ         112(CX), R8
-	VMOVUPS      Z14, (R8)(BX*4)
+	VMOVUPS      Z14, (R8)(DX*4)
 	MOVQ         120(CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	VMOVUPS      (R8)(DX*4), Z14
 	VADDPS       Z19, Z14, Z14
 	MOVQ         120(CX), R8
-	VMOVUPS      Z14, (R8)(BX*4)
+	VMOVUPS      Z14, (R8)(DX*4)
 	MOVQ         128(CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	VMOVUPS      (R8)(DX*4), Z14
 	VADDPS       Z17, Z14, Z14
 	MOVQ         128(CX), R8
-	VMOVUPS      Z14, (R8)(BX*4)
+	VMOVUPS      Z14, (R8)(DX*4)
 	MOVQ         136(CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	VMOVUPS      (R8)(DX*4), Z14
 	VADDPS       Z20, Z14, Z14
 	MOVQ         136(CX), R8
-	VMOVUPS      Z14, (R8)(BX*4)
+	VMOVUPS      Z14, (R8)(DX*4)
 	MOVQ         144(CX), R8
-	VMOVUPS      (R8)(BX*4), Z14
+	VMOVUPS      (R8)(DX*4), Z14
 	VADDPS       Z15, Z14, Z14
 	MOVQ         144(CX), R8
-	VMOVUPS      Z14, (R8)(BX*4)
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, SI
+	VMOVUPS      Z14, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
 	JGE          loop
 
 tail:
-	ADDQ         $0x10, SI
+	ADDQ         $0x10, BX
 	JZ           next
 	MOVL         $0x0000ffff, R8
-	BZHIL        SI, R8, R8
+	BZHIL        BX, R8, R8
 	KMOVW        R8, K1
-	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z14
-	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z15
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z15
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
 	VPORD        Z8, Z15, Z16
 	VMOVUPS      Z0, Z17
 	VMAXPS       Z16, Z17, Z17
@@ -11620,322 +11620,322 @@ tail:
 	VFMADD231PS  Z18, Z17, Z19
 	VPTERNLOGD   $0xd8, Z8, Z15, Z19
 	VMULPS       Z19, Z14, Z16
-	MOVQ         24(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z17
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z17
 	VMULPS       Z17, Z14, Z14
 	VMOVUPS      Z7, Z18
 	VFNMADD231PS Z19, Z19, Z18
 	VMULPS       Z14, Z18, Z18
-	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
 	VADDPS       Z18, Z14, Z14
 	VMOVUPS      Z7, Z18
 	VSUBPS       Z17, Z18, Z18
 	VMULPS       Z17, Z16, Z16
 	VMULPS       Z16, Z18, Z18
-	MOVQ         152(CX), SI
-	VMOVUPS      Z18, K1, (SI)(BX*4)
+	MOVQ         152(CX), BX
+	VMOVUPS      Z18, K1, (BX)(DX*4)
 	VMULPS       Z15, Z18, Z15
-	MOVQ         40(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z16
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VMULPS       Z16, Z18, Z16
 	VADDPS       Z16, Z14, Z14
-	MOVQ         48(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z16
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VMULPS       Z16, Z18, Z17
-	MOVQ         56(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z19
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z19
 	VMULPS       Z19, Z18, Z18
-	MOVQ         64(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z19
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z19
 	VMULPS       Z19, Z14, Z20
-	MOVQ         72(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z21
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z21
 	VMOVUPS      Z7, Z22
 	VSUBPS       Z21, Z22, Z22
 	VMULPS       Z22, Z14, Z22
 	VPXORD       Z8, Z20, Z20
-	MOVQ         80(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z23
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z23
 	VMULPS       Z23, Z14, Z24
 	VADDPS       Z24, Z20, Z20
 	VMULPS       Z21, Z14, Z14
 	VMOVUPS      Z7, Z24
 	VFNMADD231PS Z19, Z19, Z24
 	VMULPS       Z22, Z24, Z24
-	MOVQ         160(CX), SI
-	VMOVUPS      Z24, K1, (SI)(BX*4)
+	MOVQ         160(CX), BX
+	VMOVUPS      Z24, K1, (BX)(DX*4)
 	VMULPS       Z16, Z24, Z19
-	MOVQ         88(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z22
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z22
 	VMULPS       Z22, Z24, Z22
 	VADDPS       Z22, Z18, Z18
 	VMOVUPS      Z7, Z22
 	VSUBPS       Z21, Z22, Z22
 	VMULPS       Z21, Z20, Z20
 	VMULPS       Z20, Z22, Z22
-	MOVQ         168(CX), SI
-	VMOVUPS      Z22, K1, (SI)(BX*4)
+	MOVQ         168(CX), BX
+	VMOVUPS      Z22, K1, (BX)(DX*4)
 	VMULPS       Z23, Z22, Z20
-	MOVQ         96(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z21
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z21
 	VMULPS       Z21, Z22, Z21
 	VADDPS       Z21, Z14, Z14
-	MOVQ         32(CX), SI
-	VMOVUPS      Z14, K1, (SI)(BX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
 	VMULPS       Z16, Z22, Z14
-	MOVQ         104(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z16
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VMULPS       Z16, Z22, Z16
 	VADDPS       Z16, Z18, Z16
-	MOVQ         8(CX), SI
-	VMOVUPS      Z16, K1, (SI)(BX*4)
-	MOVQ         112(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z16
+	MOVQ         8(CX), BX
+	VMOVUPS      Z16, K1, (BX)(DX*4)
+	MOVQ         112(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
 	VADDPS       Z14, Z16, Z14
-	MOVQ         112(CX), SI
-	VMOVUPS      Z14, K1, (SI)(BX*4)
-	MOVQ         120(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	MOVQ         112(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	MOVQ         120(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
 	VADDPS       Z19, Z14, Z14
-	MOVQ         120(CX), SI
-	VMOVUPS      Z14, K1, (SI)(BX*4)
-	MOVQ         128(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	MOVQ         120(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	MOVQ         128(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
 	VADDPS       Z17, Z14, Z14
-	MOVQ         128(CX), SI
-	VMOVUPS      Z14, K1, (SI)(BX*4)
-	MOVQ         136(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	MOVQ         128(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	MOVQ         136(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
 	VADDPS       Z20, Z14, Z14
-	MOVQ         136(CX), SI
-	VMOVUPS      Z14, K1, (SI)(BX*4)
-	MOVQ         144(CX), SI
-	VMOVUPS.Z    (SI)(BX*4), K1, Z14
+	MOVQ         136(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	MOVQ         144(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
 	VADDPS       Z15, Z14, Z14
-	MOVQ         144(CX), SI
-	VMOVUPS      Z14, K1, (SI)(BX*4)
+	MOVQ         144(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 512(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 592(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 672(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 72(CX), BX
-	MOVQ 752(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 80(CX), BX
-	MOVQ 832(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 88(CX), BX
-	MOVQ 912(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 96(CX), BX
-	MOVQ 992(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 104(CX), BX
-	MOVQ 1072(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
-	MOVQ 112(CX), BX
-	MOVQ 1152(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 112(CX)
-	MOVQ 120(CX), BX
-	MOVQ 1232(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 120(CX)
-	MOVQ 128(CX), BX
-	MOVQ 1312(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 128(CX)
-	MOVQ 136(CX), BX
-	MOVQ 1392(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 136(CX)
-	MOVQ 144(CX), BX
-	MOVQ 1472(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 144(CX)
-	MOVQ 152(CX), BX
-	MOVQ 1552(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 152(CX)
-	MOVQ 160(CX), BX
-	MOVQ 1632(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 160(CX)
-	MOVQ 168(CX), BX
-	MOVQ 1712(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 168(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 520(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
-	MOVQ 56(CX), BX
-	MOVQ 600(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 56(CX)
-	MOVQ 64(CX), BX
-	MOVQ 680(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 64(CX)
-	MOVQ 72(CX), BX
-	MOVQ 760(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 72(CX)
-	MOVQ 80(CX), BX
-	MOVQ 840(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 80(CX)
-	MOVQ 88(CX), BX
-	MOVQ 920(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 88(CX)
-	MOVQ 96(CX), BX
-	MOVQ 1000(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 96(CX)
-	MOVQ 104(CX), BX
-	MOVQ 1080(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 104(CX)
-	MOVQ 112(CX), BX
-	MOVQ 1160(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 112(CX)
-	MOVQ 120(CX), BX
-	MOVQ 1240(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 120(CX)
-	MOVQ 128(CX), BX
-	MOVQ 1320(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 128(CX)
-	MOVQ 136(CX), BX
-	MOVQ 1400(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 136(CX)
-	MOVQ 144(CX), BX
-	MOVQ 1480(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 144(CX)
-	MOVQ 152(CX), BX
-	MOVQ 1560(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 152(CX)
-	MOVQ 160(CX), BX
-	MOVQ 1640(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 160(CX)
-	MOVQ 168(CX), BX
-	MOVQ 1720(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 168(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1160(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1240(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1320(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1400(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1480(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1560(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1640(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1720(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ         SI, SI
+	XORQ         BX, BX
 	MOVQ         216(AX), R8
-	IMULQ        SI, R8
+	IMULQ        BX, R8
 	ADDQ         208(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         16(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         536(AX), R8
-	IMULQ        SI, R8
+	IMULQ        BX, R8
 	ADDQ         528(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         48(CX), R8
 	PREFETCHT0   (R8)
 	MOVQ         856(AX), R8
-	IMULQ        SI, R8
+	IMULQ        BX, R8
 	ADDQ         848(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         80(CX), R8
 	PREFETCHT0   (R8)
-	KMOVW        8(BX), K1
-	MOVQ         (CX), SI
-	VMOVUPS.Z    (SI), K1, Z14
-	MOVQ         8(CX), SI
-	VMOVUPS.Z    (SI), K1, Z15
+	KMOVW        8(DX), K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K1, Z15
 	VADDPS       Z15, Z14, Z14
-	MOVQ         16(CX), SI
-	VMOVUPS.Z    (SI), K1, Z15
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX), K1, Z15
 	VPORD        Z8, Z15, Z16
 	VMOVUPS      Z0, Z17
 	VMAXPS       Z16, Z17, Z17
@@ -11962,20 +11962,20 @@ group:
 	VFMADD231PS  Z18, Z17, Z19
 	VPTERNLOGD   $0xd8, Z8, Z15, Z19
 	VMULPS       Z19, Z14, Z16
-	MOVQ         24(CX), SI
-	LEAQ         12(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         24(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         312(AX), R10
 	KMOVW        (R8), K2
-	VMOVUPS.Z    (SI), K2, Z17
+	VMOVUPS.Z    (BX), K2, Z17
 	DECQ         R9
 	JZ           piece0done
 
 piece0:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K2
-	VMOVUPS (SI), K2, Z17
+	VMOVUPS (BX), K2, Z17
 	DECQ    R9
 	JNZ     piece0
 
@@ -11984,75 +11984,75 @@ piece0done:
 	VMOVUPS      Z7, Z18
 	VFNMADD231PS Z19, Z19, Z18
 	VMULPS       Z14, Z18, Z18
-	MOVQ         32(CX), SI
-	VMOVUPS.Z    (SI), K1, Z14
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX), K1, Z14
 	VADDPS       Z18, Z14, Z14
 	VMOVUPS      Z7, Z18
 	VSUBPS       Z17, Z18, Z18
 	VMULPS       Z17, Z16, Z16
 	VMULPS       Z16, Z18, Z18
-	MOVQ         152(CX), SI
-	LEAQ         12(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         152(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         1592(AX), R10
 	KMOVW        (R8), K2
-	VMOVUPS      Z18, K2, (SI)
+	VMOVUPS      Z18, K2, (BX)
 	DECQ         R9
 	JZ           piece1done
 
 piece1:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K2
-	VMOVUPS Z18, K2, (SI)
+	VMOVUPS Z18, K2, (BX)
 	DECQ    R9
 	JNZ     piece1
 
 piece1done:
 	VMULPS    Z15, Z18, Z15
-	MOVQ      40(CX), SI
-	VMOVUPS.Z (SI), K1, Z16
+	MOVQ      40(CX), BX
+	VMOVUPS.Z (BX), K1, Z16
 	VMULPS    Z16, Z18, Z16
 	VADDPS    Z16, Z14, Z14
-	MOVQ      48(CX), SI
-	VMOVUPS.Z (SI), K1, Z16
+	MOVQ      48(CX), BX
+	VMOVUPS.Z (BX), K1, Z16
 	VMULPS    Z16, Z18, Z17
-	MOVQ      56(CX), SI
-	VMOVUPS.Z (SI), K1, Z19
+	MOVQ      56(CX), BX
+	VMOVUPS.Z (BX), K1, Z19
 	VMULPS    Z19, Z18, Z18
-	MOVQ      64(CX), SI
-	LEAQ      12(BX), R8
-	MOVQ      (BX), R9
+	MOVQ      64(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
 	MOVQ      712(AX), R10
 	KMOVW     (R8), K2
-	VMOVUPS.Z (SI), K2, Z19
+	VMOVUPS.Z (BX), K2, Z19
 	DECQ      R9
 	JZ        piece2done
 
 piece2:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K2
-	VMOVUPS (SI), K2, Z19
+	VMOVUPS (BX), K2, Z19
 	DECQ    R9
 	JNZ     piece2
 
 piece2done:
 	VMULPS    Z19, Z14, Z20
-	MOVQ      72(CX), SI
-	LEAQ      12(BX), R8
-	MOVQ      (BX), R9
+	MOVQ      72(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
 	MOVQ      792(AX), R10
 	KMOVW     (R8), K2
-	VMOVUPS.Z (SI), K2, Z21
+	VMOVUPS.Z (BX), K2, Z21
 	DECQ      R9
 	JZ        piece3done
 
 piece3:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K2
-	VMOVUPS (SI), K2, Z21
+	VMOVUPS (BX), K2, Z21
 	DECQ    R9
 	JNZ     piece3
 
@@ -12061,98 +12061,98 @@ piece3done:
 	VSUBPS       Z21, Z22, Z22
 	VMULPS       Z22, Z14, Z22
 	VPXORD       Z8, Z20, Z20
-	MOVQ         80(CX), SI
-	VMOVUPS.Z    (SI), K1, Z23
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX), K1, Z23
 	VMULPS       Z23, Z14, Z24
 	VADDPS       Z24, Z20, Z20
 	VMULPS       Z21, Z14, Z14
 	VMOVUPS      Z7, Z24
 	VFNMADD231PS Z19, Z19, Z24
 	VMULPS       Z22, Z24, Z24
-	MOVQ         160(CX), SI
-	LEAQ         12(BX), R8
-	MOVQ         (BX), R9
+	MOVQ         160(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
 	MOVQ         1672(AX), R10
 	KMOVW        (R8), K2
-	VMOVUPS      Z24, K2, (SI)
+	VMOVUPS      Z24, K2, (BX)
 	DECQ         R9
 	JZ           piece4done
 
 piece4:
-	ADDQ    R10, SI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K2
-	VMOVUPS Z24, K2, (SI)
+	VMOVUPS Z24, K2, (BX)
 	DECQ    R9
 	JNZ     piece4
 
 piece4done:
 	VMULPS    Z16, Z24, Z19
-	MOVQ      88(CX), SI
-	VMOVUPS.Z (SI), K1, Z22
+	MOVQ      88(CX), BX
+	VMOVUPS.Z (BX), K1, Z22
 	VMULPS    Z22, Z24, Z22
 	VADDPS    Z22, Z18, Z18
 	VMOVUPS   Z7, Z22
 	VSUBPS    Z21, Z22, Z22
 	VMULPS    Z21, Z20, Z20
 	VMULPS    Z20, Z22, Z22
-	MOVQ      168(CX), SI
-	LEAQ      12(BX), R8
-	MOVQ      (BX), BX
+	MOVQ      168(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), DX
 	MOVQ      1752(AX), R9
 	KMOVW     (R8), K2
-	VMOVUPS   Z22, K2, (SI)
-	DECQ      BX
+	VMOVUPS   Z22, K2, (BX)
+	DECQ      DX
 	JZ        piece5done
 
 piece5:
-	ADDQ    R9, SI
+	ADDQ    R9, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K2
-	VMOVUPS Z22, K2, (SI)
-	DECQ    BX
+	VMOVUPS Z22, K2, (BX)
+	DECQ    DX
 	JNZ     piece5
 
 piece5done:
 	VMULPS    Z23, Z22, Z20
-	MOVQ      96(CX), BX
-	VMOVUPS.Z (BX), K1, Z21
+	MOVQ      96(CX), DX
+	VMOVUPS.Z (DX), K1, Z21
 	VMULPS    Z21, Z22, Z21
 	VADDPS    Z21, Z14, Z14
-	MOVQ      32(CX), BX
-	VMOVUPS   Z14, K1, (BX)
+	MOVQ      32(CX), DX
+	VMOVUPS   Z14, K1, (DX)
 	VMULPS    Z16, Z22, Z14
-	MOVQ      104(CX), BX
-	VMOVUPS.Z (BX), K1, Z16
+	MOVQ      104(CX), DX
+	VMOVUPS.Z (DX), K1, Z16
 	VMULPS    Z16, Z22, Z16
 	VADDPS    Z16, Z18, Z16
-	MOVQ      8(CX), BX
-	VMOVUPS   Z16, K1, (BX)
-	MOVQ      112(CX), BX
-	VMOVUPS.Z (BX), K1, Z16
+	MOVQ      8(CX), DX
+	VMOVUPS   Z16, K1, (DX)
+	MOVQ      112(CX), DX
+	VMOVUPS.Z (DX), K1, Z16
 	VADDPS    Z14, Z16, Z14
-	MOVQ      112(CX), BX
-	VMOVUPS   Z14, K1, (BX)
-	MOVQ      120(CX), BX
-	VMOVUPS.Z (BX), K1, Z14
+	MOVQ      112(CX), DX
+	VMOVUPS   Z14, K1, (DX)
+	MOVQ      120(CX), DX
+	VMOVUPS.Z (DX), K1, Z14
 	VADDPS    Z19, Z14, Z14
-	MOVQ      120(CX), BX
-	VMOVUPS   Z14, K1, (BX)
-	MOVQ      128(CX), BX
-	VMOVUPS.Z (BX), K1, Z14
+	MOVQ      120(CX), DX
+	VMOVUPS   Z14, K1, (DX)
+	MOVQ      128(CX), DX
+	VMOVUPS.Z (DX), K1, Z14
 	VADDPS    Z17, Z14, Z14
-	MOVQ      128(CX), BX
-	VMOVUPS   Z14, K1, (BX)
-	MOVQ      136(CX), BX
-	VMOVUPS.Z (BX), K1, Z14
+	MOVQ      128(CX), DX
+	VMOVUPS   Z14, K1, (DX)
+	MOVQ      136(CX), DX
+	VMOVUPS.Z (DX), K1, Z14
 	VADDPS    Z20, Z14, Z14
-	MOVQ      136(CX), BX
-	VMOVUPS   Z14, K1, (BX)
-	MOVQ      144(CX), BX
-	VMOVUPS.Z (BX), K1, Z14
+	MOVQ      136(CX), DX
+	VMOVUPS   Z14, K1, (DX)
+	MOVQ      144(CX), DX
+	VMOVUPS.Z (DX), K1, Z14
 	VADDPS    Z15, Z14, Z14
-	MOVQ      144(CX), BX
-	VMOVUPS   Z14, K1, (BX)
+	MOVQ      144(CX), DX
+	VMOVUPS   Z14, K1, (DX)
 	JMP       next
 
 done:
@@ -12165,212 +12165,212 @@ done:
 TEXT ·indrnnInferenceLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), SI
-	MOVQ         24(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, (CX)
-	MOVQ         80(AX), SI
-	MOVQ         104(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 8(CX)
-	MOVQ         160(AX), SI
-	MOVQ         184(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 16(CX)
-	MOVQ         240(AX), SI
-	MOVQ         264(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 24(CX)
-	MOVQ         320(AX), SI
-	MOVQ         344(AX), DI
-	LEAQ         (SI)(DI*4), SI
-	MOVQ         SI, 32(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
 	VBROADCASTSS c00000000<>+0(SB), Z0
 
 step:
-	MOVQ rows+56(FP), R8
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), SI
-	TESTQ SI, SI
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), DI
-	XORQ  SI, SI
-	SUBQ  $0x10, DI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ       56(AX), R9
-	IMULQ      SI, R9
+	IMULQ      DX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
 	PREFETCHT0 (R9)
 	MOVQ       296(AX), R9
-	IMULQ      SI, R9
+	IMULQ      DX, R9
 	ADDQ       288(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       24(CX), R9
 	PREFETCHT0 (R9)
 	MOVQ       (CX), R9
-	VMOVUPS    (R9)(SI*4), Z1
+	VMOVUPS    (R9)(DX*4), Z1
 	MOVQ       8(CX), R9
-	VMOVUPS    (R9)(SI*4), Z2
+	VMOVUPS    (R9)(DX*4), Z2
 	VADDPS     Z2, Z1, Z1
 	MOVQ       16(CX), R9
-	VMOVUPS    (R9)(SI*4), Z2
+	VMOVUPS    (R9)(DX*4), Z2
 	MOVQ       24(CX), R9
-	VMOVUPS    (R9)(SI*4), Z3
+	VMOVUPS    (R9)(DX*4), Z3
 	VMULPS     Z3, Z2, Z2
 	VADDPS     Z2, Z1, Z1
 	VMOVUPS    Z0, Z2
 	VMAXPS     Z1, Z2, Z2
 	MOVQ       32(CX), R9
-	TESTQ      BX, BX
+	TESTQ      R8, R8
 	JNZ        around0
-	VMOVUPS    Z2, (R9)(SI*4)
+	VMOVUPS    Z2, (R9)(DX*4)
 	JMP        stored0
 
 around0:
-	VMOVNTPS Z2, (R9)(SI*4)
+	VMOVNTPS Z2, (R9)(DX*4)
 
 stored0:
 	MOVQ    24(CX), R9
-	VMOVUPS Z2, (R9)(SI*4)
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	VMOVUPS Z2, (R9)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
 	JGE     loop
 
 tail:
-	ADDQ      $0x10, DI
+	ADDQ      $0x10, BX
 	JZ        next
 	MOVL      $0x0000ffff, R9
-	BZHIL     DI, R9, R9
+	BZHIL     BX, R9, R9
 	KMOVW     R9, K1
-	MOVQ      (CX), DI
-	VMOVUPS.Z (DI)(SI*4), K1, Z1
-	MOVQ      8(CX), DI
-	VMOVUPS.Z (DI)(SI*4), K1, Z2
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
 	VADDPS    Z2, Z1, Z1
-	MOVQ      16(CX), DI
-	VMOVUPS.Z (DI)(SI*4), K1, Z2
-	MOVQ      24(CX), DI
-	VMOVUPS.Z (DI)(SI*4), K1, Z3
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z3
 	VMULPS    Z3, Z2, Z2
 	VADDPS    Z2, Z1, Z1
 	VMOVUPS   Z0, Z2
 	VMAXPS    Z1, Z2, Z2
-	MOVQ      32(CX), DI
-	VMOVUPS   Z2, K1, (DI)(SI*4)
-	MOVQ      24(CX), DI
-	VMOVUPS   Z2, K1, (DI)(SI*4)
+	MOVQ      32(CX), BX
+	VMOVUPS   Z2, K1, (BX)(DX*4)
+	MOVQ      24(CX), BX
+	VMOVUPS   Z2, K1, (BX)(DX*4)
 
 next:
-	DECQ R8
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), SI
-	MOVQ 32(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 112(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 192(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 272(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 352(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), SI
-	MOVQ 40(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, (CX)
-	MOVQ 8(CX), SI
-	MOVQ 120(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 8(CX)
-	MOVQ 16(CX), SI
-	MOVQ 200(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 16(CX)
-	MOVQ 24(CX), SI
-	MOVQ 280(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 24(CX)
-	MOVQ 32(CX), SI
-	MOVQ 360(AX), DI
-	LEAQ (SI)(DI*4), SI
-	MOVQ SI, 32(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), SI
-	CMPQ R8, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, SI
+	ADDQ $+368, DX
 
 group:
-	XORQ       DI, DI
+	XORQ       BX, BX
 	MOVQ       56(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       48(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       (CX), R9
 	PREFETCHT0 (R9)
 	MOVQ       296(AX), R9
-	IMULQ      DI, R9
+	IMULQ      BX, R9
 	ADDQ       288(AX), R9
 	SHLQ       $0x02, R9
 	ADDQ       24(CX), R9
 	PREFETCHT0 (R9)
-	KMOVW      8(SI), K1
-	MOVQ       (CX), DI
-	LEAQ       12(SI), R9
-	MOVQ       (SI), SI
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), DX
 	MOVQ       72(AX), R10
 	KMOVW      (R9), K2
-	VMOVUPS.Z  (DI), K2, Z1
-	DECQ       SI
+	VMOVUPS.Z  (BX), K2, Z1
+	DECQ       DX
 	JZ         piece0done
 
 piece0:
-	ADDQ    R10, DI
+	ADDQ    R10, BX
 	ADDQ    $0x04, R9
 	KMOVW   (R9), K2
-	VMOVUPS (DI), K2, Z1
-	DECQ    SI
+	VMOVUPS (BX), K2, Z1
+	DECQ    DX
 	JNZ     piece0
 
 piece0done:
-	MOVQ      8(CX), SI
-	VMOVUPS.Z (SI), K1, Z2
+	MOVQ      8(CX), DX
+	VMOVUPS.Z (DX), K1, Z2
 	VADDPS    Z2, Z1, Z1
-	MOVQ      16(CX), SI
-	VMOVUPS.Z (SI), K1, Z2
-	MOVQ      24(CX), SI
-	VMOVUPS.Z (SI), K1, Z3
+	MOVQ      16(CX), DX
+	VMOVUPS.Z (DX), K1, Z2
+	MOVQ      24(CX), DX
+	VMOVUPS.Z (DX), K1, Z3
 	VMULPS    Z3, Z2, Z2
 	VADDPS    Z2, Z1, Z1
 	VMOVUPS   Z0, Z2
 	VMAXPS    Z1, Z2, Z2
-	MOVQ      32(CX), SI
-	VMOVUPS   Z2, K1, (SI)
-	MOVQ      24(CX), SI
-	VMOVUPS   Z2, K1, (SI)
+	MOVQ      32(CX), DX
+	VMOVUPS   Z2, K1, (DX)
+	MOVQ      24(CX), DX
+	VMOVUPS   Z2, K1, (DX)
 	JMP       next
 
 done:
@@ -12383,249 +12383,249 @@ done:
 TEXT ·indrnnBackwardLoopAVX512(SB), NOSPLIT, $0-104
 	MOVQ         v_base+0(FP), AX
 	MOVQ         at_base+24(FP), CX
-	MOVQ         steps+64(FP), DX
-	MOVQ         stream+72(FP), BX
-	MOVQ         (AX), BX
-	MOVQ         24(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, (CX)
-	MOVQ         80(AX), BX
-	MOVQ         104(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 8(CX)
-	MOVQ         160(AX), BX
-	MOVQ         184(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 16(CX)
-	MOVQ         240(AX), BX
-	MOVQ         264(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 24(CX)
-	MOVQ         320(AX), BX
-	MOVQ         344(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 32(CX)
-	MOVQ         400(AX), BX
-	MOVQ         424(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 40(CX)
-	MOVQ         480(AX), BX
-	MOVQ         504(AX), SI
-	LEAQ         (BX)(SI*4), BX
-	MOVQ         BX, 48(CX)
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
 	VBROADCASTSS c00000000<>+0(SB), Z0
 
 step:
-	MOVQ rows+56(FP), DI
+	MOVQ rows+56(FP), SI
 
 row:
-	MOVQ  packs_base+80(FP), BX
-	TESTQ BX, BX
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
 	JNZ   packed
-	MOVQ  n+48(FP), SI
-	XORQ  BX, BX
-	SUBQ  $0x10, SI
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
 	JLT   tail
 
 loop:
 	MOVQ       216(AX), R8
-	IMULQ      BX, R8
+	IMULQ      DX, R8
 	ADDQ       208(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       16(CX), R8
 	PREFETCHT0 (R8)
 	MOVQ       296(AX), R8
-	IMULQ      BX, R8
+	IMULQ      DX, R8
 	ADDQ       288(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       24(CX), R8
 	PREFETCHT0 (R8)
 	MOVQ       (CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	VMOVUPS    (R8)(DX*4), Z1
 	MOVQ       8(CX), R8
-	VMOVUPS    (R8)(BX*4), Z2
+	VMOVUPS    (R8)(DX*4), Z2
 	VADDPS     Z2, Z1, Z1
 	MOVQ       16(CX), R8
-	VMOVUPS    (R8)(BX*4), Z2
+	VMOVUPS    (R8)(DX*4), Z2
 	VCMPPS     $0x1e, Z0, Z2, K1
 	VMOVAPS.Z  Z1, K1, Z1
 	MOVQ       48(CX), R8
-	VMOVUPS    Z1, (R8)(BX*4)
+	VMOVUPS    Z1, (R8)(DX*4)
 	MOVQ       24(CX), R8
-	VMOVUPS    (R8)(BX*4), Z2
+	VMOVUPS    (R8)(DX*4), Z2
 	VMULPS     Z2, Z1, Z2
 	MOVQ       32(CX), R8
-	VMOVUPS    (R8)(BX*4), Z3
+	VMOVUPS    (R8)(DX*4), Z3
 	VMULPS     Z3, Z1, Z1
 	MOVQ       8(CX), R8
-	VMOVUPS    Z1, (R8)(BX*4)
+	VMOVUPS    Z1, (R8)(DX*4)
 	MOVQ       40(CX), R8
-	VMOVUPS    (R8)(BX*4), Z1
+	VMOVUPS    (R8)(DX*4), Z1
 	VADDPS     Z2, Z1, Z1
 	MOVQ       40(CX), R8
-	VMOVUPS    Z1, (R8)(BX*4)
-	ADDQ       $0x10, BX
-	SUBQ       $0x10, SI
+	VMOVUPS    Z1, (R8)(DX*4)
+	ADDQ       $0x10, DX
+	SUBQ       $0x10, BX
 	JGE        loop
 
 tail:
-	ADDQ      $0x10, SI
+	ADDQ      $0x10, BX
 	JZ        next
 	MOVL      $0x0000ffff, R8
-	BZHIL     SI, R8, R8
+	BZHIL     BX, R8, R8
 	KMOVW     R8, K2
-	MOVQ      (CX), SI
-	VMOVUPS.Z (SI)(BX*4), K2, Z1
-	MOVQ      8(CX), SI
-	VMOVUPS.Z (SI)(BX*4), K2, Z2
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX)(DX*4), K2, Z1
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K2, Z2
 	VADDPS    Z2, Z1, Z1
-	MOVQ      16(CX), SI
-	VMOVUPS.Z (SI)(BX*4), K2, Z2
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K2, Z2
 	VCMPPS    $0x1e, Z0, Z2, K1
 	VMOVAPS.Z Z1, K1, Z1
-	MOVQ      48(CX), SI
-	VMOVUPS   Z1, K2, (SI)(BX*4)
-	MOVQ      24(CX), SI
-	VMOVUPS.Z (SI)(BX*4), K2, Z2
+	MOVQ      48(CX), BX
+	VMOVUPS   Z1, K2, (BX)(DX*4)
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K2, Z2
 	VMULPS    Z2, Z1, Z2
-	MOVQ      32(CX), SI
-	VMOVUPS.Z (SI)(BX*4), K2, Z3
+	MOVQ      32(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K2, Z3
 	VMULPS    Z3, Z1, Z1
-	MOVQ      8(CX), SI
-	VMOVUPS   Z1, K2, (SI)(BX*4)
-	MOVQ      40(CX), SI
-	VMOVUPS.Z (SI)(BX*4), K2, Z1
+	MOVQ      8(CX), BX
+	VMOVUPS   Z1, K2, (BX)(DX*4)
+	MOVQ      40(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K2, Z1
 	VADDPS    Z2, Z1, Z1
-	MOVQ      40(CX), SI
-	VMOVUPS   Z1, K2, (SI)(BX*4)
+	MOVQ      40(CX), BX
+	VMOVUPS   Z1, K2, (BX)(DX*4)
 
 next:
-	DECQ DI
+	DECQ SI
 	JZ   nextstep
-	MOVQ (CX), BX
-	MOVQ 32(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 112(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 192(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 272(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 352(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 432(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 512(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
 	JMP  row
 
 nextstep:
-	DECQ DX
+	DECQ DI
 	JZ   done
-	MOVQ (CX), BX
-	MOVQ 40(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, (CX)
-	MOVQ 8(CX), BX
-	MOVQ 120(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 8(CX)
-	MOVQ 16(CX), BX
-	MOVQ 200(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 16(CX)
-	MOVQ 24(CX), BX
-	MOVQ 280(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 24(CX)
-	MOVQ 32(CX), BX
-	MOVQ 360(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 32(CX)
-	MOVQ 40(CX), BX
-	MOVQ 440(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 40(CX)
-	MOVQ 48(CX), BX
-	MOVQ 520(AX), SI
-	LEAQ (BX)(SI*4), BX
-	MOVQ BX, 48(CX)
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
 	JMP  step
 
 packed:
-	MOVQ packs_base+80(FP), BX
-	CMPQ DI, $0x01
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
 	JNE  group
-	ADDQ $+368, BX
+	ADDQ $+368, DX
 
 group:
-	XORQ       SI, SI
+	XORQ       BX, BX
 	MOVQ       216(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       208(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       16(CX), R8
 	PREFETCHT0 (R8)
 	MOVQ       296(AX), R8
-	IMULQ      SI, R8
+	IMULQ      BX, R8
 	ADDQ       288(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       24(CX), R8
 	PREFETCHT0 (R8)
-	KMOVW      8(BX), K2
-	MOVQ       (CX), SI
-	VMOVUPS.Z  (SI), K2, Z1
-	MOVQ       8(CX), SI
-	VMOVUPS.Z  (SI), K2, Z2
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	VMOVUPS.Z  (BX), K2, Z1
+	MOVQ       8(CX), BX
+	VMOVUPS.Z  (BX), K2, Z2
 	VADDPS     Z2, Z1, Z1
-	MOVQ       16(CX), SI
-	VMOVUPS.Z  (SI), K2, Z2
+	MOVQ       16(CX), BX
+	VMOVUPS.Z  (BX), K2, Z2
 	VCMPPS     $0x1e, Z0, Z2, K1
 	VMOVAPS.Z  Z1, K1, Z1
-	MOVQ       48(CX), SI
-	LEAQ       12(BX), R8
-	MOVQ       (BX), BX
+	MOVQ       48(CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), DX
 	MOVQ       552(AX), R9
 	KMOVW      (R8), K1
-	VMOVUPS    Z1, K1, (SI)
-	DECQ       BX
+	VMOVUPS    Z1, K1, (BX)
+	DECQ       DX
 	JZ         piece0done
 
 piece0:
-	ADDQ    R9, SI
+	ADDQ    R9, BX
 	ADDQ    $0x04, R8
 	KMOVW   (R8), K1
-	VMOVUPS Z1, K1, (SI)
-	DECQ    BX
+	VMOVUPS Z1, K1, (BX)
+	DECQ    DX
 	JNZ     piece0
 
 piece0done:
-	MOVQ      24(CX), BX
-	VMOVUPS.Z (BX), K2, Z2
+	MOVQ      24(CX), DX
+	VMOVUPS.Z (DX), K2, Z2
 	VMULPS    Z2, Z1, Z2
-	MOVQ      32(CX), BX
-	VMOVUPS.Z (BX), K2, Z3
+	MOVQ      32(CX), DX
+	VMOVUPS.Z (DX), K2, Z3
 	VMULPS    Z3, Z1, Z1
-	MOVQ      8(CX), BX
-	VMOVUPS   Z1, K2, (BX)
-	MOVQ      40(CX), BX
-	VMOVUPS.Z (BX), K2, Z1
+	MOVQ      8(CX), DX
+	VMOVUPS   Z1, K2, (DX)
+	MOVQ      40(CX), DX
+	VMOVUPS.Z (DX), K2, Z1
 	VADDPS    Z2, Z1, Z1
-	MOVQ      40(CX), BX
-	VMOVUPS   Z1, K2, (BX)
+	MOVQ      40(CX), DX
+	VMOVUPS   Z1, K2, (DX)
 	JMP       next
 
 done:
