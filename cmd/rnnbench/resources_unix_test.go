@@ -17,7 +17,7 @@ import (
 func TestLacking(t *testing.T) {
 	for _, c := range []struct{ limit, want string }{
 		{"-n 6", "rnnbench: too few files may be opened (ulimit -n): raise the limit to 64 or more\n"},
-		{"-v 1500000", "rnnbench: too little memory may be addressed (ulimit -v 1500000): raise the limit to 3670016 or more\n"},
+		{"-v 1800000", "rnnbench: too little memory may be addressed (ulimit -v 1800000): raise the limit to 3670016 or more\n"},
 	} {
 		cmd := exec.Command("sh", "-c", "ulimit "+c.limit+` && exec "$0" "$@"`, os.Args[0], asProgram, "sweep", "--help")
 		said, err := cmd.CombinedOutput()
