@@ -35,7 +35,7 @@ func foldModel(rng *rand.Rand) []byte {
 	}
 	c.initializers = append(c.initializers, onnxTensor("stored", onnxFloat, c.dims, values))
 	for range 3 + rng.IntN(6) {
-		[]func(){c.transpose, c.slice, c.concat, c.squeeze, c.unsqueeze, c.reshape, c.cast}[rng.IntN(7)]()
+		[]func(){c.transpose, c.slice, c.split, c.concat, c.squeeze, c.unsqueeze, c.reshape, c.cast}[rng.IntN(8)]()
 	}
 	c.apply("Reshape", []string{c.ints(1, -1, 1)})
 	n = c.size()
@@ -115,6 +115,33 @@ func (c *foldChain) slice() {
 		c.dims[k] = (d-1-from)/step + 1
 		c.apply("Slice", []string{c.ints(from), c.ints(1 << 31), c.ints(number), c.ints(step)})
 	}
+}
+
+// split keeps one of two or three parts.
+func (c *foldChain) split() {
+	if len(c.dims) == 0 {
+		return
+	}
+	k, number := c.axis(len(c.dims))
+	d, sizes, inputs := c.dims[k], []int{}, []string{c.name}
+	switch n := 2 + c.rng.IntN(2); {
+	case d%n == 0 && c.rng.IntN(2) == 0: // equal parts
+		sizes = slices.Repeat([]int{d / n}, n)
+	default:
+		first := 1 + c.rng.IntN(d)
+		sizes = []int{first, d - first, 0}
+		inputs = append(inputs, c.ints(sizes...))
+	}
+	keep := c.rng.IntN(len(sizes))
+	for sizes[keep] == 0 {
+		keep = c.rng.IntN(len(sizes))
+	}
+	outputs := make([]string, len(sizes))
+	for i := range outputs {
+		outputs[i] = fmt.Sprintf("v%d part %d", len(c.nodes), i)
+	}
+	c.nodes = append(c.nodes, onnxNode("Split", "", inputs, outputs, attrInt("axis", number)))
+	c.name, c.dims[k] = outputs[keep], sizes[keep]
 }
 
 func (c *foldChain) concat() {

@@ -39,7 +39,7 @@ func (n *Node) constant(i, chain int) (*Tensor, error) {
 	if c == nil {
 		c = &constant{busy: true}
 		s.constants[name] = c
-		if c.tensor, c.err = s.compute(v, chain); c.err != nil {
+		if c.tensor, c.err = s.compute(name, v, chain); c.err != nil {
 			c.tensor = nil
 		}
 		c.busy = false
@@ -49,8 +49,9 @@ func (n *Node) constant(i, chain int) (*Tensor, error) {
 	return c.tensor, c.err
 }
 
-// compute is the tensor that v is; chain counts the nodes that need it.
-func (s *scope) compute(v value, chain int) (*Tensor, error) {
+// compute is the tensor that v is, which a node may make under that name; chain counts the nodes that
+// need it.
+func (s *scope) compute(name string, v value, chain int) (*Tensor, error) {
 	switch v.origin {
 	case initializer:
 		return s.model.decode(v.raw)
@@ -70,7 +71,7 @@ func (s *scope) compute(v value, chain int) (*Tensor, error) {
 	if compute == nil || n.Domain != "" || s.model.functions[identity{n.Domain, n.Operator, n.overload}] != nil {
 		return nil, Varies("it is computed by the operator " + short(n.Operator))
 	}
-	return compute(folding{n, chain})
+	return compute(folding{n, slices.Index(n.outputs, name), chain})
 }
 
 // Shape returns the sizes of input i as far as the file gives them: -1 is one that it does not. nil:

@@ -10,7 +10,8 @@ import (
 // A folding computes what a node makes from constants.
 type folding struct {
 	*Node
-	chain int // nodes that need the result
+	output int // which of the node's outputs is computed
+	chain  int // nodes that need the result
 }
 
 // fold returns what computes an operator that exporters put between stored weights and recurrent
@@ -29,6 +30,8 @@ func fold(operator string) func(folding) (*Tensor, error) {
 		return folding.concat
 	case "Slice":
 		return folding.slice
+	case "Split":
+		return folding.split
 	case "Squeeze":
 		return folding.squeeze
 	case "Unsqueeze":
@@ -242,6 +245,48 @@ func span(start, end, step, n int64) (int, int) {
 	}
 	start, end = min(max(start, 0), n-1), min(max(end, -1), n-1)
 	return int(max(start, 0)), int(max(0, (start-end-step-1)/-step))
+}
+
+// split is one of the parts of a tensor along an axis. Parts are equal if their sizes are not given,
+// but for a last one that may be smaller.
+func (f folding) split() (*Tensor, error) {
+	t, err := f.operand(0)
+	if err != nil {
+		return nil, err
+	}
+	along, err := f.Integer("axis", 0)
+	if err != nil {
+		return nil, err
+	}
+	k, err := axis(along, len(t.Dims))
+	if err != nil {
+		return nil, err
+	}
+	parts, err := f.numbers(1, "split")
+	if err != nil {
+		return nil, err
+	}
+	n := int64(len(f.outputs))
+	each := (int64(t.Dims[k]) + n - 1) / n
+	start, end := each*int64(f.output), each*int64(f.output+1)
+	if parts != nil {
+		if start = 0; len(parts) != len(f.outputs) {
+			return nil, fmt.Errorf("a node Split has %d outputs, and sizes of %d", n, len(parts))
+		}
+		for i, size := range parts[:f.output+1] {
+			if size < 0 || size > int64(t.Dims[k])-start {
+				return nil, errors.New("a node Split makes more than there is")
+			}
+			if end = start + size; i < f.output {
+				start = end
+			}
+		}
+	}
+	strides := t.strides()
+	from, size := span(start, end, 1, int64(t.Dims[k]))
+	dims := slices.Clone(t.Dims)
+	dims[k] = size
+	return f.strided(t, dims, from*strides[k], strides)
 }
 
 func (f folding) concat() (*Tensor, error) {

@@ -12,6 +12,7 @@ type Node struct {
 	Operator, Domain string // Domain "" is ONNX's own
 
 	inputs     []string
+	outputs    []string
 	attributes []attribute
 	overload   string
 
@@ -120,6 +121,8 @@ func (m *Model) parseNode(raw []byte, s *scope) (*Node, error) {
 		switch f.tag {
 		case nodeInput:
 			n.inputs = append(n.inputs, f.text())
+		case nodeOutput:
+			n.outputs = append(n.outputs, f.text())
 		case nodeName:
 			n.Name = f.text()
 		case nodeOperator:
