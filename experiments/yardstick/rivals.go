@@ -107,7 +107,10 @@ func reportRivals(recs []record.Record, on study.Target) (*study.Report, error) 
 	})
 	for _, r := range on.Rivals {
 		rest, calls := split(duels(recs, all, names, r), called)
-		whole, layers := split(rest, isRivalLayer)
+		layers, whole := []duel(nil), rest
+		if on.GPU {
+			whole, layers = split(rest, isRivalLayer)
+		}
 		if len(whole) > 0 {
 			t, ratios := rivalTable(whole, r)
 			rep.Tables = append(rep.Tables, t)
@@ -224,7 +227,7 @@ func againstRival(rep *study.Report, recs []record.Record, on study.Target, name
 		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: rnnbench's fastest technique is %s.", g.pass, g.precision, g.ratios.Full(called, "point")))
 		rep.Yardstick(fmt.Sprintf("%s, %s: %s", g.pass, g.precision, g.ratios.Brief(called)))
 		some := pick.Where(recs, func(p record.Point) bool {
-			return p.Pass == g.pass && p.Precision == g.precision && p.Calls == 0 && !isRivalLayer(p)
+			return p.Pass == g.pass && p.Precision == g.precision && p.Calls == 0 && !(on.GPU && isRivalLayer(p))
 		})
 		v := versus{long: called, short: r.Name, labels: r.Labels()}
 		rep.Add(fmt.Sprintf("%s-%s-%s", r.Name, g.pass, g.precision), ratioFigure(some, names, v, on, g.pass, g.precision), nil)
