@@ -35,6 +35,9 @@ func makers() map[string]maker {
 		}
 	}
 	for _, c := range cell.Every() {
+		if c.Half { // a step of its own, never one of several
+			continue
+		}
 		for name, build := range sequenceMakers(c) {
 			all[name+" "+c.Name] = build
 		}

@@ -81,6 +81,8 @@ type Cell struct {
 	// programs and no Equations.
 	First, Second *Cell
 
+	Half bool // it is the half of a step: see First
+
 	sums    bool  // DPeep is a sum over the steps done so far; see Scanned
 	whole   int   // in the first half, the number of states of the whole
 	carried []int // in the first half, the states whose gradients the second half has begun

@@ -183,7 +183,7 @@ func completeInner(c *Cell, p Program) {
 	}
 	half := func(name string, recurrent, saved int) *Cell {
 		h := &Cell{
-			Name: c.Name + " " + name, Normalised: c.Normalised, Doc: "part of " + c.Name, Text: c.Text, Gates: c.Gates, Window: c.Window, Recurrent: recurrent, Through: c.Through,
+			Name: c.Name + " " + name, Half: true, Normalised: c.Normalised, Doc: "part of " + c.Name, Text: c.Text, Gates: c.Gates, Window: c.Window, Recurrent: recurrent, Through: c.Through,
 			States: slices.Clone(c.States), Fixed: c.Fixed, Peeps: c.Peeps, Saved: saved, sums: true,
 		}
 		for i := range d.passed {
