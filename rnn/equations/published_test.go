@@ -8,16 +8,18 @@ import (
 	"testing"
 )
 
-// TestPublished compares each example with the equations of its paper, written out here by hand for one
-// unit: x and r are the products of the gates, in the order of the file, each with its bias. r of an
-// inner gate is the product that its paper computes from value.
-func TestPublished(t *testing.T) {
+// A paper has the equations of a cell, written out by hand for one unit: x and r are the products of the
+// gates, in the order of the file, each with its bias. r of an inner gate is the product that the paper
+// computes from value.
+type paper struct {
+	next  func(x, r, u, h []float64) []float64
+	value func(x, r, h []float64) float64
+}
+
+// papers returns the equations of each example.
+func papers() map[string]paper {
 	sigmoid := func(a float64) float64 { return 1 / (1 + math.Exp(-a)) }
-	type equations struct {
-		next  func(x, r, u, h []float64) []float64
-		value func(x, r, h []float64) float64
-	}
-	published := map[string]equations{
+	return map[string]paper{
 		"ligru": {next: func(x, r, _, h []float64) []float64 {
 			z := sigmoid(x[0] + r[0])
 			return []float64{z*h[0] + (1-z)*math.Max(0, x[1]+r[1])}
@@ -58,6 +60,11 @@ func TestPublished(t *testing.T) {
 			return []float64{z*h[0] + (1-z)*math.Tanh(x[2]+r[2])}
 		}, value: func(x, r, h []float64) float64 { return sigmoid(x[0]+r[0]) * h[0] }},
 	}
+}
+
+// TestPublished compares each example with the equations of its paper.
+func TestPublished(t *testing.T) {
+	published := papers()
 	files, err := filepath.Glob("../../cells/*" + Extension)
 	if err != nil || len(files) != len(published) {
 		t.Fatalf("%d examples, %d with published equations: %v", len(files), len(published), err)
