@@ -27,8 +27,7 @@ func anyProblem(d device.Device, rng *rand.Rand) rnn.Problem {
 			Cell: cells[rng.IntN(len(cells))], Pass: rnn.Pass(rng.IntN(2)), Hidden: upTo(200), Input: upTo(200), Layers: upTo(5),
 			Batch: upTo(20), Steps: upTo(150), Direction: rnn.Direction(max(0, rng.IntN(7)-3)),
 		}
-		floats := slices.DeleteFunc(slices.Clone(d.Info().Precision), func(name string) bool { return name == rnn.INT8.String() })
-		p.Precision = rnn.Precision(slices.Index(rnn.Precisions(), floats[rng.IntN(len(floats))]))
+		p.Precision = rnn.Precision(slices.Index(rnn.Precisions(), d.Info().Precision[rng.IntN(len(d.Info().Precision))]))
 		switch rng.IntN(5) {
 		case 0:
 			p.Output = 1 + upTo(50)
@@ -53,10 +52,7 @@ func anyProblem(d device.Device, rng *rand.Rand) rnn.Problem {
 		case 4:
 			p.Projection = 1 + rng.IntN(p.Hidden)
 		}
-		if p.Check() == nil && p.FLOPs() < 3e8 {
-			if p.Pass == rnn.Forward && p.Hidden%3 == 0 {
-				p.Precision = rnn.INT8
-			}
+		if p.Check() == nil && p.FLOPs() < 3e8 && (p.Precision != rnn.INT8 || p.Pass == rnn.Forward) {
 			return p
 		}
 	}

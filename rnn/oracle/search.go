@@ -42,7 +42,7 @@ type search struct {
 func (r *search) run() {
 	left := r.residual()
 	var flips []flip
-	caution := 0
+	caution, moves := 0, searchRounds
 	for range searchRounds {
 		if left.within() {
 			break
@@ -56,6 +56,10 @@ func (r *search) run() {
 		}
 		some := r.choose(flips, caution)
 		if len(some) == 0 {
+			if next := r.move(left, &moves); next != nil {
+				left, flips, caution = next, nil, 0
+				continue
+			}
 			break
 		}
 		r.flip(some)
@@ -68,6 +72,36 @@ func (r *search) run() {
 		caution++
 	}
 	r.backwardFrom(r.above)
+}
+
+// move has a unit change sides at another step than it does now, where that brings the gradients
+// nearer, and returns what is left. The marks of a unit at several steps are alike, so the search may
+// have taken the wrong one, though no single change betters it. nil: no move is better. Each try takes
+// one of tries.
+func (r *search) move(left *residual, tries *int) (best *residual) {
+	square := left.square()
+	var found []flip
+	for l := range r.layers {
+		y := &r.layers[l]
+		changed := func(i int) bool { return (y.side[i] > 0) != (r.sideValue(y, i) > 0) }
+		for _, from := range y.near {
+			for _, to := range y.near {
+				if from%r.p.Hidden != to%r.p.Hidden || !changed(from) || changed(to) || *tries == 0 {
+					continue
+				}
+				*tries--
+				pair := []flip{{layer: l, unit: from}, {layer: l, unit: to}}
+				r.flip(pair)
+				r.backwardFrom(r.above)
+				if next := r.residual(); next.square() < square {
+					best, square, found = next, next.square(), pair
+				}
+				r.flip(pair) // back again
+			}
+		}
+	}
+	r.flip(found)
+	return best
 }
 
 // single is the caution from which one unit at a time changes sides: each of the singles surest in
