@@ -123,7 +123,8 @@ func (c *foldChain) split() {
 		return
 	}
 	k, number := c.axis(len(c.dims))
-	d, sizes, inputs := c.dims[k], []int{}, []string{c.name}
+	d, inputs := c.dims[k], []string{c.name}
+	var sizes []int
 	switch n := 2 + c.rng.IntN(2); {
 	case d%n == 0 && c.rng.IntN(2) == 0: // equal parts
 		sizes = slices.Repeat([]int{d / n}, n)
