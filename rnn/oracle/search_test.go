@@ -75,6 +75,49 @@ func TestSidesAreFound(t *testing.T) {
 	}
 }
 
+// TestMove: a unit that the search changed at a wrong step changes at the right one in a single move, and
+// stays as it is where no move is left.
+func TestMove(t *testing.T) {
+	p := kinkedProblems()[0]
+	d := rnn.NewData(p, 5, 4, "normal")
+	layer, from, to := -1, 0, 0
+	answer := vendors(d, func(r *reference) {
+		for l := range r.layers {
+			steps := map[int]int{} // of each unit, where it is near the kink
+			for _, i := range r.layers[l].near {
+				if first, twice := steps[i%p.Hidden]; twice {
+					layer, from, to = l, first, i
+				}
+				steps[i%p.Hidden] = i
+			}
+		}
+		if layer >= 0 {
+			(&search{reference: r}).flip([]flip{{layer: layer, unit: to}})
+		}
+	})
+	if layer < 0 {
+		t.Fatal("no unit is near its kink at two steps")
+	}
+	for _, tries := range []int{0, searchRounds} {
+		r := newReference(d)
+		r.forward()
+		r.findKinks()
+		s := &search{reference: r, above: r.above(), answer: answer}
+		s.flip([]flip{{layer: layer, unit: from}})
+		r.backwardFrom(s.above)
+		before, left := s.residual(), tries
+		after := s.move(before, &left)
+		y := &r.layers[layer]
+		moved := y.side[to] > 0 != (r.sideValue(y, to) > 0) && y.side[from] > 0 == (r.sideValue(y, from) > 0)
+		if moved != (tries > 0) {
+			t.Errorf("%d tries: moved %v", tries, moved)
+		}
+		if tries > 0 && (after == nil || after.square() > 0 || before.square() == 0) {
+			t.Errorf("of a residual of %v, the move leaves some", before.square())
+		}
+	}
+}
+
 // TestFaultsBesideKinks: no search for sides explains a wrong gate or a largest gradient left out.
 // Nor does it explain one tensor of gradients that is off by little more than the tolerance.
 func TestFaultsBesideKinks(t *testing.T) {
