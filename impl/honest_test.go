@@ -65,7 +65,7 @@ func TestHonest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	points := 500
+	points := 300
 	if testing.Short() {
 		points = 40
 	}

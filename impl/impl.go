@@ -7,6 +7,7 @@ import (
 	"rnnbench/impl/cudnn"
 	"rnnbench/impl/cudnnstyle"
 	"rnnbench/impl/naive"
+	"rnnbench/impl/newton"
 	"rnnbench/impl/persistent"
 	"rnnbench/impl/scan"
 	"rnnbench/impl/scc"
@@ -25,6 +26,7 @@ func Own() []rnn.Technique {
 		persistent.Technique{},
 		scan.Technique{},
 		scc.Technique{},
+		newton.Technique{},
 	}
 }
 

@@ -214,7 +214,9 @@ func check(rec *Record) error {
 }
 
 // Statuses lists the statuses in the order of tables.
-func Statuses() []Status { return []Status{OK, Skipped, Failed, Incorrect, Impossible, Timeout} }
+func Statuses() []Status {
+	return []Status{OK, Skipped, Failed, Incorrect, NotConverged, Impossible, Timeout}
+}
 
 // newest returns the last record of each run and key.
 func newest(records []Record) []Record {

@@ -34,6 +34,9 @@ const (
 
 	// Impossible says that the times cannot be true: no machine of its kind is as fast.
 	Impossible Status = "impossible"
+
+	// NotConverged says that the iterations of a technique did not lead to the answer.
+	NotConverged Status = "not_converged"
 )
 
 // Broken reports whether measuring was tried and did not succeed.
@@ -77,9 +80,10 @@ const (
 	ReasonCUDA        = "cuda_error"
 	ReasonRival       = "rival_failed" // another program crashed or broke the protocol
 	ReasonMismatch    = "numeric_mismatch"
-	ReasonPeak        = "above_peak"  // more arithmetic a second than the machine's peak allows
-	ReasonBytes       = "below_bytes" // the data alone take longer to come from memory
-	ReasonGrowth      = "no_growth"   // more runs take no more time
+	ReasonUnconverged = "not_converged" // the iterations of a technique have not led to the answer
+	ReasonPeak        = "above_peak"    // more arithmetic a second than the machine's peak allows
+	ReasonBytes       = "below_bytes"   // the data alone take longer to come from memory
+	ReasonGrowth      = "no_growth"     // more runs take no more time
 	ReasonInterrupted = "interrupted"
 	ReasonPanic       = "panic"
 	ReasonError       = "error"
@@ -265,6 +269,12 @@ type Verify struct {
 	// Kinks counts the kinks of a training cell with ReLU; nil: another cell or pass, a peer that
 	// agrees, or an early record.
 	Kinks *Kinks `json:"kinks"`
+
+	// Iterations is how many a technique ran that repeats itself, and Residual the largest difference of
+	// the states of the last two, over the largest state; 0: the technique does not repeat itself, or an
+	// early record.
+	Iterations int     `json:"iterations"`
+	Residual   float64 `json:"residual"`
 }
 
 // How an answer was checked.

@@ -253,6 +253,7 @@ func (c *composer) stack(s *stack, t Technique, k knob.Params) error {
 		c.Layer[s.number+l*c.Ways()] = y
 	}
 	c.UnitError = max(c.UnitError, s.UnitError)
+	c.Iterations, c.Iterates = s.Iterations, append(c.Iterates, s.Iterates...)
 	c.order = append(c.order, s.forward)
 	return nil
 }

@@ -1,6 +1,7 @@
 package rnn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -110,7 +111,7 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	if p.Lengths != "" && o.Replicas > 1 {
 		return nil, nil, fmt.Errorf("rnn: %w: lengths are %.60v, which %d replicas cannot share yet: set lengths to full", schedule.ErrLengths, p.Lengths, o.Replicas)
 	}
-	if err := canCarry(p, o.Carry); err != nil {
+	if err := cmp.Or(canCarry(p, o.Carry), needsVerifying(t)); err != nil {
 		return nil, nil, err
 	}
 	plan, err := planned(t, p, k, kind{continues: p.History > 0})
@@ -140,7 +141,7 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 // LayoutForward is Layout of forward passes with default knobs. With carry, each run begins with
 // the states after the last step of the previous run.
 func LayoutForward(t Technique, p Problem, carry bool) (*Plan, *schedule.Schedule, error) {
-	if err := canCarry(p, carry); err != nil {
+	if err := cmp.Or(canCarry(p, carry), needsVerifying(t)); err != nil {
 		return nil, nil, err
 	}
 	plan, err := planned(t, p, nil, kind{})

@@ -54,6 +54,23 @@ type Keeper interface {
 	KeepsHistory()
 }
 
+// An Iterative technique repeats itself until its answer no longer changes. How often that is depends on
+// the data, so it is found by running: see oracle.Residual.
+type Iterative interface {
+	Technique
+
+	// More returns k with more iterations, or false where it has as many as are worth a try.
+	More(k knob.Params) (knob.Params, bool)
+}
+
+// needsVerifying returns an error for an Iterative technique: whoever lays it out must verify each answer.
+func needsVerifying(t Technique) error {
+	if _, ok := t.(Iterative); ok {
+		return fmt.Errorf("%s: %w: only verifying each answer tells how many iterations it takes: use another technique", t.Name(), schedule.ErrUnsupported)
+	}
+	return nil
+}
+
 // A Plan is a problem with its parameters, inputs and results laid out, and the
 // schedule that a technique adds to it.
 type Plan struct {
@@ -68,6 +85,11 @@ type Plan struct {
 	// Part says that a run computes only part of the pass, and the rest was computed ahead
 	// of all runs. Its FLOP/s then count that part alone.
 	Part bool
+
+	// Iterations is how many an Iterative technique runs; 0: it is none. Iterates are the states of layers as
+	// its last two leave them.
+	Iterations int
+	Iterates   [][2]schedule.View
 
 	// Continues says that a run finds the steps of the history where the run before left them.
 	Continues bool

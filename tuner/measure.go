@@ -103,14 +103,16 @@ func (s *Sweep) ready(ctx context.Context, c *candidate, check *verification) {
 	}
 	s.watch(Event{Phase: Verifying, Point: c.record.Point, Label: c.Spec.Label})
 	if s.Settings.Verify {
-		if err := check.run(ctx, s, c); err != nil {
+		if err := check.converge(ctx, s, c); err != nil {
 			s.fail(c, err)
 			return
 		}
 		lap(&cost.Verify)
 		if v := c.record.Verify; !v.OK {
 			c.close()
-			c.decline(record.Incorrect, record.ReasonMismatch, mismatch(v))
+			if c.record.Status == record.OK {
+				c.decline(record.Incorrect, record.ReasonMismatch, mismatch(v))
+			}
 			return
 		}
 		if err := c.watchOver(check, s.Settings.Rounds); err != nil {

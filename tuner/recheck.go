@@ -139,8 +139,12 @@ func reviewOnce(s *Sweep, c *candidate) {
 	case err != nil:
 		s.fail(c, err)
 	case !v.OK:
+		status, code := record.Incorrect, record.ReasonMismatch
+		if _, unconverged, err := oracle.Unconverged(c.Plan, c.prog, v.Tolerance); err == nil && unconverged {
+			status, code = record.NotConverged, record.ReasonUnconverged
+		}
 		c.close()
-		c.decline(record.Incorrect, record.ReasonMismatch, "it was right before it was timed, but wrong afterwards: "+mismatch(v))
+		c.decline(status, code, "it was right before it was timed, but wrong afterwards: "+mismatch(v))
 	default:
 		c.record.Verify = was
 	}

@@ -250,14 +250,16 @@ const weights = "weights"
 // sequenceMakers returns the makers of operations over several steps of c.
 func sequenceMakers(c *cell.Cell) map[string]maker {
 	all := map[string]maker{}
-	if c.Recurrence != nil {
+	if c.Recurrence != nil && c.Recurrence.Compose != nil {
 		all["scan"] = func(t *trial) schedule.Op {
-			op := schedule.Scan{Sequence: t.sequence(c, t.flip())}
+			op := schedule.Scan{Sequence: t.sequence(c, t.flip() && c.Forward != nil)}
 			if n := c.Recurrent; n > 0 {
 				op.R = t.place(op.X.Rows, n*op.Hidden())
 			}
 			return op
 		}
+	}
+	if c.Recurrence != nil && c.Recurrence.ComposeBackward != nil {
 		all["scanbackward"] = func(t *trial) schedule.Op {
 			s := t.sequence(c, true)
 			return schedule.ScanBackward{Sequence: s, SequenceGrad: t.gradient(s)}
@@ -272,7 +274,7 @@ func sequenceMakers(c *cell.Cell) map[string]maker {
 			return schedule.ScanBackward{Sequence: s, SequenceGrad: t.gradient(s), Serial: true}
 		}
 	}
-	if c.Recurrent > 0 {
+	if c.Recurrent > 0 && c.Forward != nil {
 		all["persistent"] = func(t *trial) schedule.Op {
 			op := schedule.Persistent{Sequence: t.sequence(c, t.flip())}
 			for range c.Recurrent {

@@ -4,6 +4,7 @@
 package impltest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -288,7 +289,8 @@ func ProblemsOn(d device.Device) []rnn.Problem {
 const mostWrong = 5
 
 // Run compares technique tech on device d with the reference over problems: every value of every knob, one
-// knob at a time, and each setting of extra.
+// knob at a time, and each setting of extra. The technique's defaults run with every setting of the device,
+// its other settings with the device's defaults and one other, always another.
 func Run(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.Problem, extra ...knob.Params) {
 	run(t, problems, func(t *testing.T, data *rnn.Data, want []oracle.Tensor) error {
 		return settings(t, d, tech, data, want, extra)
@@ -348,7 +350,11 @@ func settings(t *testing.T, d device.Device, tech rnn.Technique, data *rnn.Data,
 	own := knob.OneAtATime(tech.Knobs(data.Problem))
 	for i, k := range slices.Concat(own, extra) {
 		choose := someSettings
-		if testing.Short() && i > 0 && i < len(own) {
+		switch {
+		case i == 0:
+		case !testing.Short():
+			choose = pair
+		case i < len(own):
 			choose = defaults
 		}
 		if err := check(t, d, tech, k, choose, data, want); err != nil {
@@ -380,6 +386,9 @@ func check(t *testing.T, d device.Device, tech rnn.Technique, k knob.Params, cho
 	}
 	for i, dk := range choose(knob.OneAtATime(d.Knobs(s)), fmt.Sprint(p, k)) {
 		dev, err := deviation(d, plan, s, dk, data, want)
+		if errors.Is(err, errUnconverged) {
+			return again(t, d, tech, k, choose, data, want)
+		}
 		if errors.Is(err, schedule.ErrUnsupported) {
 			if i > 0 {
 				continue // the device runs this schedule, but not with this setting
@@ -394,6 +403,19 @@ func check(t *testing.T, d device.Device, tech rnn.Technique, k knob.Params, cho
 		}
 	}
 	return nil
+}
+
+// errUnconverged says that an iterative technique needs more iterations.
+var errUnconverged = errors.New("it has not converged")
+
+// again is check with more iterations.
+func again(t *testing.T, d device.Device, tech rnn.Technique, k knob.Params, choose func(all []knob.Params, what string) []knob.Params, data *rnn.Data, want []oracle.Tensor) error {
+	t.Helper()
+	more, ok := tech.(rnn.Iterative).More(k)
+	if !ok {
+		t.Fatalf("%v: %v", k, errUnconverged)
+	}
+	return check(t, d, tech, more, choose, data, want)
 }
 
 // mostSettings is the largest number of device settings that are all run without -short. Each may
@@ -414,6 +436,14 @@ func someSettings(all []knob.Params, what string) []knob.Params {
 		some = append(some, others[(first+n/2)%n])
 	}
 	return some
+}
+
+// pair returns the first of all settings and one other, chosen by a hash of what runs.
+func pair(all []knob.Params, what string) []knob.Params {
+	if len(all) < 2 {
+		return all
+	}
+	return []knob.Params{all[0], all[1+hash(what)%(len(all)-1)]}
 }
 
 // defaults returns the first of all settings.
@@ -465,9 +495,15 @@ func deviation(d device.Device, plan *rnn.Plan, s *schedule.Schedule, k knob.Par
 	dev, err := oracle.Compare(plan.Problem, first, want)
 	if err == nil && !dev.OK() && plan.Cell.Kinked() {
 		near, _ := oracle.ReferenceNear(data, first)
-		return oracle.Compare(plan.Problem, first, near)
+		dev, err = oracle.Compare(plan.Problem, first, near)
 	}
-	return dev, err
+	if err != nil || dev.OK() {
+		return dev, err
+	}
+	if _, more, err := oracle.Unconverged(plan, prog, dev.Tolerance); more || err != nil {
+		return dev, cmp.Or(err, errUnconverged)
+	}
+	return dev, nil
 }
 
 func hasNaN(v []float64) bool {

@@ -67,9 +67,23 @@ func (n *network) startBackward() {
 
 // backward runs the gradient of steps [t, t+steps) of layer l, after that of all later steps.
 func (n *network) backward(l, t, steps int, more bool) {
-	dx, above, batch := n.first(n.dx, t, steps), n.above(l, t, steps), n.Batches.At(t)
+	dx, above := n.first(n.dx, t, steps), n.above(l, t, steps)
 	s := n.Sequence(l, t, steps, n.first(n.x, t, steps))
 	g := n.SequenceBack(l, t, above, dx, schedule.View{}, schedule.View{})
+	if n.steps != nil {
+		n.steps.Backward(l, s, g)
+	} else {
+		n.scansBackward(l, t, s, g)
+	}
+	n.weightGradients(l, t, steps, more)
+	if below := n.below(l, t, steps); !below.Empty() {
+		n.inputGradient(l, t, steps, below)
+	}
+}
+
+// scansBackward runs the gradients of the scans of layer l over the steps of s, the first of which is t.
+func (n *network) scansBackward(l, t int, s schedule.Sequence, g schedule.SequenceGrad) {
+	dx, steps, batch := g.DX, s.Steps, n.Batches.At(t)
 	surrogate, core := n.parts()
 	n.scanBackward(s, g, core)
 	if surrogate.cell != nil {
@@ -90,10 +104,6 @@ func (n *network) backward(l, t, steps int, more bool) {
 		if n.do(add); n.alone == backwardScan { // each run adds to what its scan leaves
 			n.Do(0, add)
 		}
-	}
-	n.weightGradients(l, t, steps, more)
-	if below := n.below(l, t, steps); !below.Empty() {
-		n.inputGradient(l, t, steps, below)
 	}
 }
 

@@ -86,7 +86,23 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	case p.Resets > 0 && c.Recurrent > 0:
 		return fmt.Errorf("%w: %v has recurrent products of all steps at once, whose gradients would not stop where a sequence begins anew: set resets to none", schedule.ErrResets, c)
 	}
-	n := &network{Plan: p, block: k["inputbatch"], gates: len(c.Gates) * p.Hidden, recurrent: c.Recurrent * p.Hidden}
+	return LayOut(p, k, nil)
+}
+
+// A Recurrence runs a layer's cell over a block of time in a way of its own. The products of the inputs
+// are known, and their gradients are used afterwards.
+type Recurrence interface {
+	// Forward runs the steps of s, a block of layer l.
+	Forward(l int, s schedule.Sequence)
+	// Backward runs their gradient. The gradients of per-unit weights, a row for each step, lie in DX
+	// behind those of the gates.
+	Backward(l int, s schedule.Sequence, g schedule.SequenceGrad)
+}
+
+// LayOut lays out p by this package's technique, with the steps of a block run by r; nil: by scans.
+func LayOut(p *rnn.Plan, k knob.Params, r Recurrence) error {
+	c := p.Cell
+	n := &network{Plan: p, steps: r, block: k["inputbatch"], gates: len(c.Gates) * p.Hidden, recurrent: c.Recurrent * p.Hidden}
 	if c.Recurrent > 0 {
 		n.blocks = p.AllBlocks(true)
 	}
@@ -129,6 +145,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 // A network is a plan with the matrices in which a block of steps computes.
 type network struct {
 	*rnn.Plan
+	steps            Recurrence  // runs the steps of a block; nil: scans do
 	blocks           []rnn.Block // of R, by head; with one head all gates together
 	block            int         // steps of a block of time
 	alone            int         // what of the pass is timed; see aloneKnob
@@ -277,6 +294,10 @@ func (n *network) forward(l, t, steps int) {
 		}
 	}
 	s := n.Sequence(l, t, steps, x)
+	if n.steps != nil {
+		n.steps.Forward(l, s)
+		return
+	}
 	surrogate, core := n.parts()
 	scan := schedule.Scan{Sequence: n.narrow(s, core)}
 	if surrogate.cell != nil {

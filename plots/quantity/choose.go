@@ -261,6 +261,8 @@ func Reason(r *record.Record) string {
 			return "rival failed"
 		case record.ReasonMismatch:
 			return "wrong answer"
+		case record.ReasonUnconverged:
+			return "not converged"
 		case record.ReasonPeak, record.ReasonBytes, record.ReasonGrowth:
 			return "impossible time"
 		case record.ReasonInterrupted:
@@ -272,6 +274,8 @@ func Reason(r *record.Record) string {
 	switch r.Status {
 	case record.Incorrect:
 		return "wrong answer"
+	case record.NotConverged:
+		return "not converged"
 	case record.Impossible:
 		return "impossible time"
 	case record.Timeout:

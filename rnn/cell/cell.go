@@ -77,6 +77,9 @@ type Cell struct {
 	// Equations.
 	Surrogate, Core *Cell
 
+	// Newton is how steps that do not compose run in parallel nonetheless, else nil: see newton.go.
+	Newton *Newton
+
 	// First and Second are the halves of a step with inner gates, else nil: see inner.go. They have
 	// programs and no Equations.
 	First, Second *Cell
@@ -190,6 +193,9 @@ func Every() []*Cell {
 		if c.Scanned != nil {
 			every = append(every, c.Scanned)
 		}
+		if c.Newton != nil {
+			every = append(every, c.Newton.parts()...)
+		}
 		for _, whole := range slices.Compact([]*Cell{c, c.Norm()}) {
 			if whole != nil && whole.First != nil {
 				every = append(every, whole.First, whole.Second)
@@ -224,6 +230,7 @@ func complete(c Cell, forward func(b *builder)) *Cell {
 	c.Surrogate, c.Core = split(&c, b.p)
 	if c.sums {
 		c.Scanned = scanned(&c, b.p)
+		c.Newton = newton(&c, b.p)
 	}
 	return &c
 }

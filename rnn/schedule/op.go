@@ -320,7 +320,9 @@ func (c Cell) String() string {
 func (c Cell) check() error {
 	more := []shaped{{c.X, 0, len(c.Cell.Gates)}, {c.BX, 1, len(c.Cell.Gates)}}
 	if n := c.Cell.Recurrent; n > 0 {
-		more = append(more, shaped{c.R, 0, n}, shaped{c.BR, 1, n})
+		if more = append(more, shaped{c.R, 0, n}); !c.BR.Empty() || c.Cell.Uses(cell.Ref{Kind: cell.BR}) {
+			more = append(more, shaped{c.BR, 1, n})
+		}
 	} else if !c.R.Empty() || !c.BR.Empty() {
 		return shapeError(c)
 	}

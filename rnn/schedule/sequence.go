@@ -264,7 +264,7 @@ func (s Scan) String() string {
 	return fmt.Sprintf("%s %v %v ← %v %v %d steps", s.Name(), s.Cell, s.State, s.X, s.R, s.Steps) + keepSuffix(s.Keep)
 }
 func (s Scan) check() error {
-	if s.Recurrence() == nil {
+	if r := s.Recurrence(); r == nil || !s.Serial && r.Compose == nil {
 		return recurrenceError(s, s.Cell)
 	}
 	return s.checkSteps(s, []View{s.R}, func() Op { return s.Step(0) })
@@ -309,7 +309,7 @@ func (s ScanBackward) String() string {
 	return fmt.Sprintf("%s %vbackward %v %v ← %v %d steps", serialName("scan", s.Serial), s.Cell, s.DX, s.Carry, s.DOut, s.Steps) + keepSuffix(s.Keep)
 }
 func (s ScanBackward) check() error {
-	if s.Recurrence() == nil {
+	if r := s.Recurrence(); r == nil || !s.Serial && r.ComposeBackward == nil {
 		return recurrenceError(s, s.Cell)
 	}
 	return s.checkSteps(s, s.perStep(), func() Op { return s.StepBack(0) })

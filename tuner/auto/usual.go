@@ -60,10 +60,10 @@ func (o *Oracle) allowed(p record.Point) []string {
 func Usual(_ string, p record.Point) []string {
 	var names []string
 	if c := cell.Lookup(p.Cell); c != nil {
-		if c.Recurrent == 0 || c.Surrogate != nil {
+		if c.Recurrent == 0 && (c.Recurrence != nil || c.Scanned != nil) || c.Surrogate != nil {
 			names = append(names, "scan")
 		}
-		if c.Recurrent > 0 && p.Steps > 1 {
+		if (c.Recurrent > 0 || c.Recurrence == nil && c.Scanned == nil) && p.Steps > 1 {
 			names = append(names, "persistent")
 		}
 	}

@@ -66,7 +66,7 @@ func Outcome(recs []record.Record, err error, stopped, allow bool) (int, error) 
 	}
 	bad := count[record.Failed] + count[record.Incorrect] + count[record.Impossible] + count[record.Timeout]
 	var kinds []string
-	for _, s := range []record.Status{record.Failed, record.Incorrect, record.Impossible, record.Timeout, record.Skipped} {
+	for _, s := range []record.Status{record.Failed, record.Incorrect, record.Impossible, record.Timeout, record.NotConverged, record.Skipped} {
 		if count[s] > 0 {
 			kinds = append(kinds, fmt.Sprintf("%d %s", count[s], s))
 		}

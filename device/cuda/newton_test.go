@@ -1,0 +1,81 @@
+package cuda_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cuda"
+	"rnnbench/impl"
+	"rnnbench/impl/impltest"
+	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
+)
+
+// converged is Newton's method with so many iterations that small layers converge, and no other setting.
+type converged struct{ rnn.Technique }
+
+func (converged) Knobs(rnn.Problem) []knob.Knob { return nil }
+
+func (c converged) Plan(p *rnn.Plan, _ knob.Params) error {
+	all, err := knob.Params{"iterations": 16}.Complete(c.Technique.Knobs(p.Problem))
+	if err != nil {
+		return err
+	}
+	return c.Technique.Plan(p, all)
+}
+
+// TestNewtonLayers runs layers by Newton's method on the emulated GPU: iterations that read the guess of
+// another, with sequences that begin anew, and a gradient that is one scan.
+func TestNewtonLayers(t *testing.T) {
+	d, _ := emulated(t)
+	for i, c := range diagonals(t)[1:] { // the first is linear
+		p := rnn.Problem{Cell: c, Input: 3, Hidden: 37, Layers: 1, Batch: 2, Steps: 45, Resets: 10 * (i % 2)}
+		if c.Newton.Back != nil {
+			p.Pass = rnn.Train
+		}
+		if testing.Short() && i > 0 {
+			break
+		}
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			impltest.Run(t, d, converged{impl.Lookup("newton")}, []rnn.Problem{p})
+		})
+	}
+}
+
+// TestNewtonCompiles: NVRTC, if it is here, compiles the kernels of an iteration and of the gradient without
+// memory on the stack.
+func TestNewtonCompiles(t *testing.T) {
+	compiler := hopper(t)
+	for _, c := range diagonals(t)[1:] {
+		p := rnn.Problem{Cell: c, Input: 8, Hidden: 256, Layers: 1, Batch: 1, Steps: 65536}
+		if c.Newton.Back != nil {
+			p.Pass = rnn.Train
+		}
+		_, s, err := rnn.Layout(impl.Lookup("newton"), p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		launches, texts, err := cuda.Sources(s, nil, h200())
+		if err != nil {
+			t.Fatal(err)
+		}
+		scans := map[string]bool{}
+		for i, launch := range launches {
+			if !strings.HasPrefix(launch.Name, "scan") || scans[texts[i]] {
+				continue
+			}
+			scans[texts[i]] = true
+			image, err := compiler.Compile("scan", texts[i])
+			if err != nil {
+				t.Fatalf("%v: %v", c, err)
+			}
+			if stack, err := most(stackRecord, image); err != nil || stack > 0 {
+				t.Errorf("%s of %v: %d bytes of stack, %v", launch.Name, c, stack, err)
+			}
+		}
+		if want := 1 + int(p.Pass); len(scans) < want {
+			t.Errorf("%v: %d kernels, want %d", c, len(scans), want)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package oracle
+
+import (
+	"math"
+
+	"rnnbench/rnn"
+)
+
+// Unconverged reports whether a wrong answer is wrong because an Iterative technique has not converged: its
+// last two iterations differ by more than a tenth of the tolerance. residual is by how much: see Residual.
+func Unconverged(p *rnn.Plan, mem rnn.Memory, tolerance float64) (residual float64, yes bool, err error) {
+	if len(p.Iterates) == 0 {
+		return 0, false, nil
+	}
+	residual, err = Residual(p, mem)
+	return residual, residual > tolerance/10, err
+}
+
+// Residual is the largest difference between the states of the last two iterations of an Iterative
+// technique, over the largest state. It is infinite where the states of the last are not finite, and 0
+// where the technique has no iterations.
+func Residual(p *rnn.Plan, mem rnn.Memory) (float64, error) {
+	apart, size := 0.0, 0.0
+	for _, pair := range p.Iterates {
+		var values [2][]float32
+		for i, v := range pair {
+			values[i] = make([]float32, v.M.Elements())
+			if err := mem.Read(v.M, values[i]); err != nil {
+				return 0, err
+			}
+		}
+		last, before := pair[0], pair[1]
+		for row := range last.Rows {
+			a := values[0][(last.Row+row)*last.M.Cols+last.Col:][:last.Cols]
+			b := values[1][(before.Row+row)*before.M.Cols+before.Col:][:before.Cols]
+			for i, v := range a {
+				d := math.Abs(float64(v) - float64(b[i]))
+				if !(d <= math.MaxFloat32) { // it is no number either
+					return math.Inf(1), nil
+				}
+				apart, size = max(apart, d), max(size, math.Abs(float64(v)))
+			}
+		}
+	}
+	if apart == 0 {
+		return 0, nil
+	}
+	return apart / size, nil
+}
