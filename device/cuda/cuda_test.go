@@ -25,16 +25,13 @@ func emulated(t *testing.T) (*cuda.Device, *emulator.Driver) {
 	return d, driver
 }
 
-// sample returns one of every so many cases: with -short one of 4×every, and else six times as many. make emulate
-// runs all.
+// sample returns one of every so many cases: with -short a quarter as many. make emulate runs all.
 func sample[T any](cases []T, every int) []T {
 	switch {
 	case os.Getenv("RNNBENCH_EMULATE") != "":
 		return cases
 	case testing.Short():
 		every *= 4
-	default:
-		every = max(1, 2*every/3)
 	}
 	var some []T
 	for i := 0; i < len(cases); i += every {

@@ -167,7 +167,7 @@ func TestRows(t *testing.T) {
 func TestGPURows(t *testing.T) { rows(t, openGPU(t, time.Minute), 1, 8, 8, 37, 131, 256) }
 
 func TestGroups(t *testing.T) {
-	every := 5
+	every := 11
 	if testing.Short() {
 		every = 23
 	}

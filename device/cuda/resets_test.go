@@ -33,7 +33,7 @@ func groupResets(t *testing.T, d device.Device, hidden, share, every int) {
 
 // TestGroupResets runs them on the emulator.
 func TestGroupResets(t *testing.T) {
-	every := 2
+	every := 5
 	if testing.Short() {
 		every = 16
 	}

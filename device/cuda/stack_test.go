@@ -23,7 +23,7 @@ func TestStacks(t *testing.T) {
 	if testing.Short() {
 		cases = cases[11:12] // the fastest one
 	}
-	devicetest.Layers(t, d, cases)
+	devicetest.Layers(t, d, sample(cases, 2))
 }
 
 // TestStackChoice checks which layers run as one kernel.

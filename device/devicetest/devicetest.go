@@ -34,7 +34,7 @@ func Run(t *testing.T, devices ...device.Device) {
 const many = 16
 
 func operations(t *testing.T, devices []device.Device) {
-	trials := 40
+	trials := 20
 	if testing.Short() {
 		trials = 6
 	}
@@ -151,7 +151,7 @@ func packs(s *schedule.Schedule) bool {
 // schedules compares random schedules over several streams, with conflicts of every kind, with
 // running their operations one after the other.
 func schedules(t *testing.T, devices []device.Device) {
-	trials := 60
+	trials := 40
 	if testing.Short() {
 		trials = 15
 	}

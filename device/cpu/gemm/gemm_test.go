@@ -3,6 +3,7 @@ package gemm
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -336,8 +337,10 @@ func TestProductsBeyondBlocksAreRight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(3, 4))
 			for form := range 8 {
-				for _, s := range [][3]int{{17, 33, depth + 1}, {257, 17, depth + 5}, {9, 513, depth}, {1, 50, 2*depth + 3}, {20, 50, packedDepths*depth/4 + 3}, {300, 40, 30}} {
-					newProblem(rng, s[0], s[1], s[2], form&1 != 0, form&2 != 0, form&4 != 0, 1).allWays(t, e)
+				for i, s := range [][3]int{{17, 33, depth + 1}, {257, 17, depth + 5}, {9, 513, depth}, {1, 50, 2*depth + 3}, {20, 50, packedDepths*depth/4 + 3}, {300, 40, 30}} {
+					if (i+bits.OnesCount(uint(form)))%2 == 0 { // each pair of a size and two of the flags
+						newProblem(rng, s[0], s[1], s[2], form&1 != 0, form&2 != 0, form&4 != 0, 1).allWays(t, e)
+					}
 				}
 			}
 		})
