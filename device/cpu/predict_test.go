@@ -234,6 +234,20 @@ func TestPredictedLayers(t *testing.T) {
 	}
 }
 
+// TestPredictedGroupsOfOne: a layer is predicted with groups of workers also if it is so small that
+// one worker runs it alone.
+func TestPredictedGroupsOfOne(t *testing.T) {
+	for _, backward := range []bool{false, true} {
+		s, err := devicetest.Layer{Cell: cell.RNNTanh, Hidden: 4, Batch: 2, Steps: 3, Train: backward, Backward: backward}.Schedule(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one, two := seconds(t, 4, s, nil), seconds(t, 4, s, knob.Params{"crews": 2}); two > 2*one || one > 2*two {
+			t.Errorf("backward %v: %.3g s, in two groups %.3g s", backward, one, two)
+		}
+	}
+}
+
 // TestPredictedFewKinds: equal operations are predicted once, so that predicting long schedules is
 // fast.
 func TestPredictedFewKinds(t *testing.T) {
