@@ -53,6 +53,14 @@ const suite = "impl/impltest"
 // rooms are the packages of a directory from the bottom up: each may import those
 // of earlier lines alone.
 var rooms = map[string][][]string{
+	"device/cpu": {
+		{"device/cpu/topology", "device/cpu/simd/amx/program", "device/cpu/simd/fused/catalog"},
+		{"device/cpu/simd/amx"},
+		{"device/cpu/simd"},
+		{"device/cpu/simd/fused", "device/cpu/gemm"},
+		{"device/cpu/predict"},
+		{"device/cpu"},
+	},
 	"device/cuda": {
 		{"device/cuda/driver", "device/cuda/ints"},
 		{"device/cuda/codegen"},

@@ -49,21 +49,3 @@ func TestEvictsLastCache(t *testing.T) {
 		}
 	}
 }
-
-// TestRowsTakeTheLonger: rows of a cell take as long as computing them or as moving them, whichever is
-// longer.
-func TestRowsTakeTheLonger(t *testing.T) {
-	prog := cell.LSTM.Forward
-	bytes := int64(4 * vectorsOf(prog) * 8 * 256)
-	for _, c := range []struct {
-		name           string
-		compute, bytes float64 // seconds of a line's instruction, bytes per second
-	}{{"slow arithmetic", 1e-6, 1e15}, {"slow memory", 1e-15, 1e6}} {
-		r := rates{line: c.compute, function: c.compute, tanh: c.compute, stream: [4]float64{c.bytes, c.bytes, c.bytes, c.bytes}}
-		on := core{&r, caches{}}
-		computing, moving := 8*16*on.instructions(prog), float64(bytes)/c.bytes
-		if got, want := on.rows(prog, 8, 256, 0), max(computing, moving); got < 0.99*want || got > 1.01*want {
-			t.Errorf("%s: %v s, want %v s of %v s to compute and %v s to move", c.name, got, want, computing, moving)
-		}
-	}
-}

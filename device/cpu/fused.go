@@ -20,9 +20,6 @@ type fusedCell struct {
 	kept       kept
 }
 
-// block is the number of units that are worth a call of the kernel.
-const block = 256
-
 // pass returns the forward pass for training, or inference.
 func pass(train bool) fused.Pass {
 	if train {
@@ -60,7 +57,7 @@ func (w *fusedCell) share(part, parts int, s *scratch) {
 		}
 		return
 	}
-	perRow := (w.cols + block - 1) / block
+	perRow := ceil(w.cols, fused.Block)
 	from, to := span(w.rows*perRow, 1, part, parts)
 	for from < to {
 		row, at := from/perRow, from%perRow
@@ -70,7 +67,7 @@ func (w *fusedCell) share(part, parts int, s *scratch) {
 			continue
 		}
 		end := min(perRow, at+to-from)
-		w.run(row, 1, at*block, min(w.cols, end*block), s)
+		w.run(row, 1, at*fused.Block, min(w.cols, end*fused.Block), s)
 		from += end - at
 	}
 }

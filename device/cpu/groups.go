@@ -28,13 +28,17 @@ const (
 )
 
 // groupsOf returns how many groups of workers run op, a persistent operation or its gradient. Each
-// group runs its own sequences. The number divides members.
+// group runs its own sequences. The number divides members. If they are fewer than the groups that
+// a knob asks for, as when one worker runs a small layer alone, they are one group.
 func groupsOf(pl *planner, op schedule.Op, f simd.Format, k knob.Params, members int) int {
 	batch := sequences(op)
 	if batch < 2 || k["bands"] > 0 || k["sequences"] > 0 || k["crews"] == 0 && pl.ownSequences(op, f, k) {
 		return 1
 	}
-	if n := k["crews"]; n > 0 {
+	switch n := k["crews"]; {
+	case n > members:
+		return 1
+	case n > 0:
 		return n
 	}
 	return cheapest(pl, op, f, members, nearL2())

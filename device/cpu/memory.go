@@ -36,7 +36,7 @@ func format(s *schedule.Schedule) (simd.Format, error) {
 		return 0, fmt.Errorf("cpu: %w: the CPU does not support precision %v", schedule.ErrPrecision, s.Precision)
 	}
 	if !slices.ContainsFunc(s.Matrices, func(m *schedule.Matrix) bool { return m.Packed }) {
-		return 0, fmt.Errorf("cpu: %w: %v stores packed weights in %d bits, but this schedule packs none", schedule.ErrPrecision, s.Precision, 8*bytesOf(f))
+		return 0, fmt.Errorf("cpu: %w: %v stores packed weights in %d bits, but this schedule packs none", schedule.ErrPrecision, s.Precision, 8*f.Bytes())
 	}
 	if f == simd.I8 {
 		return f, fitsI8(s)

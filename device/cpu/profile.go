@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rnnbench/device"
+	"rnnbench/device/cpu/predict"
 	"rnnbench/rnn/schedule"
 )
 
@@ -44,7 +45,7 @@ type watch struct {
 
 // newWatch groups the operations of p by kind and size, in the order of the schedule.
 func newWatch(p *program) (*watch, error) {
-	predicted, err := newForecast(&p.device.planner, p.schedule, p.format, p.knobs, ratesOf(p.device.kernels.Level()), detectCaches()).operations()
+	predicted, err := predict.Operations(p.device.outline(p.schedule, p.format, p.knobs), host(p.device.kernels.Level()))
 	if err != nil {
 		return nil, err
 	}

@@ -209,7 +209,7 @@ func (w *scan) settle(all, paying int, k knob.Params) {
 
 // activates reports whether p computes functions, so that memory is not its only limit.
 func activates(p cell.Program) bool {
-	return slices.ContainsFunc(p, func(in cell.Instr) bool { return function(in.Op) })
+	return slices.ContainsFunc(p, func(in cell.Instr) bool { return fused.Function(in.Op) })
 }
 
 // stepBytes returns the bytes that l reads and writes per step.

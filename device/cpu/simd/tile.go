@@ -52,6 +52,9 @@ func (f Format) RowFloats() int {
 	return StripWidth / 2
 }
 
+// Bytes returns the bytes of an element.
+func (f Format) Bytes() int { return 4 * f.RowFloats() / StripWidth }
+
 // StripFloats returns how many floats of memory a strip of so many k takes.
 func (f Format) StripFloats(k int) int {
 	if f == I8 {

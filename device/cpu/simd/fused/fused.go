@@ -59,6 +59,18 @@ func interpreter(l simd.Level, p cell.Program) *Kernel {
 	return k
 }
 
+// Block is the number of units that are worth a call of Run.
+const Block = 256
+
+// Function reports whether op needs a series or a division, not just an instruction or two.
+func Function(op cell.Op) bool {
+	switch op {
+	case cell.Div, cell.Sigmoid, cell.Tanh, cell.Exp, cell.Softplus, cell.Sqrt, cell.SoftplusGrad, cell.SqrtGrad:
+		return true
+	}
+	return false
+}
+
 // Assembled reports whether k runs assembly.
 func (k *Kernel) Assembled() bool { return k.run != nil }
 

@@ -1,12 +1,45 @@
-package cpu
+package predict
 
-import "rnnbench/rnn/cell"
+import (
+	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused"
+	"rnnbench/rnn/cell"
+)
+
+// line is the size of a cache line, and of a vector, in floats.
+const line = simd.StripWidth
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+// largest returns the size of the largest of so many parts of n items. Parts are multiples of align,
+// as even as possible.
+func largest(n, align, parts int) int { return min(n, ceil(ceil(n, align), parts)*align) }
+
+// A Machine is a processor: its instruction set, and the sizes, in bytes, of a core's nearest cache,
+// of the largest that is its own, and of the last one, which all share.
+type Machine struct {
+	Level           simd.Level
+	Near, Own, Last int64
+}
+
+// level returns the nearest memory that holds so many bytes: 0 for the nearest cache, 3 for main
+// memory.
+func (m Machine) level(bytes int64) int {
+	for i, size := range [...]int64{m.Near, m.Own, m.Last} {
+		if bytes <= size {
+			return i
+		}
+	}
+	return 3
+}
 
 // A core predicts the seconds of one worker for point-wise operations.
 type core struct {
 	*rates
-	caches
+	Machine
 }
+
+func newCore(on Machine) core { return core{ratesOf(on.Level), on} }
 
 // move returns the seconds of one of so many parts of reading and writing so many bytes.
 func (c core) move(bytes int64, parts int) float64 {
@@ -35,21 +68,12 @@ func (c core) instruction(op cell.Op) float64 {
 		return 0
 	case op == cell.Tanh:
 		return c.tanh
-	case function(op):
+	case fused.Function(op):
 		return c.function
 	case op == cell.SigmoidGrad || op == cell.TanhGrad:
 		return 2 * c.line
 	}
 	return c.line
-}
-
-// function reports whether op needs a series or a division, not just an instruction or two.
-func function(op cell.Op) bool {
-	switch op {
-	case cell.Div, cell.Sigmoid, cell.Tanh, cell.Exp, cell.Softplus, cell.Sqrt, cell.SoftplusGrad, cell.SqrtGrad:
-		return true
-	}
-	return false
 }
 
 // mapped returns the seconds of a map for one line.
@@ -59,7 +83,7 @@ func (c core) mapped(op cell.Op) float64 {
 		return copyLine
 	case op == cell.Tanh:
 		return c.mapTanh
-	case function(op):
+	case fused.Function(op):
 		return c.mapFunction
 	}
 	return c.mapLine * float64(1+op.Operands())
@@ -71,7 +95,8 @@ const copyLine = 0.8e-9
 // rows returns the seconds of a program for so many rows of units. A run goes through all bytes
 // before it returns to these rows.
 func (c core) rows(prog cell.Program, rows, units int, all int64) float64 {
-	vectors := vectorsOf(prog)
+	reads, writes := prog.Vectors()
+	vectors := len(reads) + len(writes)
 	compute := float64(rows) * (c.row + c.vector*float64(vectors) + float64(ceil(units, line))*c.instructions(prog))
 	return max(compute, c.moveOf(int64(4*vectors*rows*units), all))
 }
@@ -94,13 +119,7 @@ func perStepVectors(p cell.Program) int {
 
 // loop returns the seconds of a scan's program for so many rows of units, some of which run
 // together.
-func (c core) loop(l *loop, rows, together, units int) float64 {
-	steps := 0
-	for _, at := range l.at {
-		if at.moves == perStep {
-			steps++
-		}
-	}
-	compute := float64(ceil(rows, together)) * (c.scanRow + c.scanned*float64(ceil(units, line))*c.instructions(l.Program()))
-	return max(compute, c.move(int64(4*steps*rows*units), 1))
+func (c core) loop(l Loop, rows, together, units int) float64 {
+	compute := float64(ceil(rows, together)) * (c.scanRow + c.scanned*float64(ceil(units, line))*c.instructions(l.Program))
+	return max(compute, c.move(int64(4*l.Vectors*rows*units), 1))
 }

@@ -1,4 +1,4 @@
-package cpu
+package predict
 
 import (
 	"rnnbench/rnn/cell"

@@ -1,4 +1,4 @@
-package cpu
+package predict
 
 import (
 	"rnnbench/device/cpu/gemm"
@@ -11,15 +11,15 @@ func (p *forecast) product(op schedule.Gemm, from, parts int) float64 {
 	m, n, k := op.Sizes()
 	if op.B.M.Packed {
 		cols := largest(n, line, parts)
-		return p.weighted(m, cols, k, p.format, from, p.moveOf(4*int64(m)*int64(cols), matrixBytes(op.C)/int64(parts)))
+		return p.weighted(m, cols, k, p.Format, from, p.moveOf(4*int64(m)*int64(cols), matrixBytes(op.C)/int64(parts)))
 	}
 	wide := float64(m) * float64(ceil(n, line)*line) / float64(parts)
 	rate := p.peak
-	g := p.planner.product(op, p.format)
-	if _, ok := gemm.Rounds(p.gemm, &g); ok {
+	g := gemm.Product{M: m, N: n, K: k, Format: p.Format}
+	if _, ok := gemm.Rounds(p.Engine, &g); ok {
 		rate = p.half
 	}
-	sec := p.call + 2*wide*float64(k)/rate + p.tile*wide/float64(line*p.kernels.MaxRows())
+	sec := p.call + 2*wide*float64(k)/rate + p.tile*wide/float64(line*p.Engine.Kernels().MaxRows())
 	sec += p.pack * float64(k) * float64(m+n) / float64(parts)
 	return sec + wide*4/p.stream[p.level(max(matrixBytes(op.C)/int64(parts), int64(4*wide)))]
 }
@@ -27,8 +27,8 @@ func (p *forecast) product(op schedule.Gemm, from, parts int) float64 {
 // from returns the level of memory that packed weights come from: the nearest one that holds all
 // bytes touched since they were last read. Each of so many workers touches its share of the bytes.
 func (p *forecast) from(weights *schedule.View, parts int) int {
-	bytes := int64(weights.M.Rows) * int64(ceil(weights.M.Cols, line)*line) * bytesOf(p.format)
-	since := p.all // since the previous run
+	bytes := int64(weights.M.Rows) * int64(ceil(weights.M.Cols, line)*line) * int64(p.Format.Bytes())
+	since := p.Bytes // since the previous run
 	if was := p.wasRead[weights.M.ID]; was > 0 {
 		since = p.touched - was + bytes
 	}
@@ -46,23 +46,23 @@ func (p *forecast) packing(op schedule.Gemm, parts int) float64 {
 // weighted predicts a product by packed weights on one worker: the longer of its multiply-adds and
 // of reading the weights. results is the seconds of writing the results.
 func (p *forecast) weighted(m, n, k int, f simd.Format, from int, results float64) float64 {
-	g := bandProduct(m, n, k, f)
-	if blocks, ok := gemm.Rounds(p.gemm, &g); ok {
+	g := gemm.Product{M: m, N: n, K: k, Packed: []float32{}, Format: f}
+	if blocks, ok := gemm.Rounds(p.Engine, &g); ok {
 		wide := float64(ceil(n, line) * line)
 		results = max(results, p.store*float64(ceil(n, line)*ceil(m, line)))
-		return 2*p.call + results + p.block*float64(blocks) + p.round*float64(m)*float64(k) + wide*float64(k)*max(2*float64(m)/p.half, float64(bytesOf(f))/p.load[from])
+		return 2*p.call + results + p.block*float64(blocks) + p.round*float64(m)*float64(k) + wide*float64(k)*max(2*float64(m)/p.half, float64(f.Bytes())/p.load[from])
 	}
 	if f == simd.I8 {
 		rows, elements := float64(m), float64(ceil(n, line)*line)*float64(k)
-		rounded := p.round*rows*float64(k) + p.tile*rows*float64(ceil(ceil(n, line), p.kernels.MaxI8Strips()))
+		rounded := p.round*rows*float64(k) + p.tile*rows*float64(ceil(ceil(n, line), p.Engine.Kernels().MaxI8Strips()))
 		return p.call + results + rounded + max(2*rows*elements/p.integer, elements/p.read[from])
 	}
-	rows := p.kernels.MaxRows()
+	rows := p.Engine.Kernels().MaxRows()
 	tiles := ceil(m, rows)
 	strips := ceil(n, line)
 	wide := strips * line
 	sec := 2 * float64(m) * float64(wide) * float64(k) / p.peak
-	groups := ceil(strips, p.kernels.MaxStrips(min(m, rows)))
+	groups := ceil(strips, p.Engine.Kernels().MaxStrips(min(m, rows)))
 	sec += p.tile * float64(tiles*groups)
 	elements := float64(wide) * float64(k)
 	if f != simd.F32 && tiles > 2 {
@@ -71,7 +71,7 @@ func (p *forecast) weighted(m, n, k int, f simd.Format, from int, results float6
 	if f != simd.F32 && tiles <= 2 { // each tile widens elements among its multiply-adds
 		sec += p.narrow * elements * min(1, 2/float64(m))
 	}
-	least := float64(bytesOf(f)) / p.read[from]
+	least := float64(f.Bytes()) / p.read[from]
 	more := 0.0
 	if from > 1 {
 		more = unhidden * min(sec, elements*least)

@@ -1,4 +1,4 @@
-package cpu
+package predict
 
 import "rnnbench/device/cpu/simd"
 
@@ -52,9 +52,6 @@ type rates struct {
 	turn     float64 // of an operation of one team among several
 	crossing float64 // until a team sees that another's operation has ended
 }
-
-// predictionError is the error of forecasts on the random layers that the rates were fitted to.
-const predictionError = 0.25
 
 // ratesOf returns the rates of an instruction set, as measured on two cores of a Zen 4 at 3.6 GHz.
 // On a processor that is uniformly faster or slower, predictions are wrong by a factor, and choices

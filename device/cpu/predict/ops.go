@@ -1,9 +1,10 @@
-package cpu
+package predict
 
 import (
 	"slices"
 
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -11,7 +12,7 @@ import (
 // packed predicts a Pack, which all workers of a team share.
 func (p *forecast) packed(op schedule.Pack, parts int) float64 {
 	bytes := 4 * op.Dst.Rows * ceil(op.Dst.Cols, line) * line
-	switch p.format {
+	switch p.Format {
 	case simd.F32:
 	case simd.I8:
 		return p.call + p.quantize*float64(bytes/4)/float64(parts)
@@ -27,7 +28,7 @@ func (p *forecast) cells(prog cell.Program, state schedule.View, all int64, part
 	if state.Rows == 1 {
 		return p.rows(prog, 1, largest(state.Cols, line, parts), all)
 	}
-	perRow := ceil(state.Cols, block)
+	perRow := ceil(state.Cols, fused.Block)
 	return p.rows(prog, state.Rows, state.Cols, all) * float64(largest(state.Rows*perRow, 1, parts)) / float64(state.Rows*perRow)
 }
 
@@ -100,27 +101,11 @@ func together(m *schedule.Map) bool {
 	return dense(&m.Out) && (n < 1 || dense(&m.A) && m.A.Rows == m.Out.Rows) && (n < 2 || dense(&m.B) && m.B.Rows == m.Out.Rows)
 }
 
-// scan is a Scan or its gradient.
-func (p *forecast) scan(op schedule.Op, parts int) float64 {
-	w := p.scanOf(op, p.knobs)
-	parts = min(parts, w.most)
-	groups := groups(parts, w.cut)
-	cut := parts / groups
-	rows, units := largest(w.batch, 1, groups), w.hidden
-	if rows*w.hidden > largest(w.hidden, line, groups)*w.batch {
-		rows, units = w.batch, largest(w.hidden, line, groups)
-	}
-	together := 1
-	if rows > 1 && units == w.hidden {
-		together = w.step.Packs(units)
-	}
-	rows *= ceil(w.steps, cut)
-	sec := p.loop(&w.step, rows, together, units)
-	if cut > 1 {
-		sec += p.loop(&w.compose, rows, together, units) + p.meetingTime(cut)*float64(ceil(w.steps, cut*w.chunk))
+// scan predicts a scan or its gradient.
+func (p *forecast) scan(s Scan) float64 {
+	sec := p.loop(s.Step, s.Rows, s.Together, s.Units)
+	if s.Cut > 1 {
+		sec += p.loop(s.Compose, s.Rows, s.Together, s.Units) + p.meetingTime(s.Cut)*float64(s.Meetings)
 	}
 	return sec
 }
-
-// bytesOf returns the bytes of a packed weight.
-func bytesOf(f simd.Format) int64 { return int64(4*f.RowFloats()) / line }
