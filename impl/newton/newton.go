@@ -3,6 +3,10 @@
 // a scan solves the linear recurrence of the tangents. The products of the inputs are those of package
 // scan. The gradient is linear, so a single scan computes it.
 //
+// The tangents of a cell with recurrent products would tie all units. There the products of the guess
+// count as known, and the cell's own recurrence follows its states from step to step. That is a tangent
+// without its slope through the products, as in quasi-DEER, so more iterations are needed.
+//
 // The answer is right once two iterations agree, which takes few iterations where the recurrence
 // contracts and may never happen where it does not. So iterates are kept for the caller to compare:
 // see rnn.Plan.Iterates.
@@ -13,7 +17,7 @@ package newton
 
 import (
 	"fmt"
-	"maps"
+	"slices"
 
 	"rnnbench/impl/scan"
 	"rnnbench/rnn"
@@ -63,9 +67,13 @@ func (Technique) More(k knob.Params) (knob.Params, bool) {
 	if n >= most {
 		return nil, false
 	}
-	k = maps.Clone(k)
-	k["iterations"] = min(2*n, most)
-	return k, true
+	more := knob.Params{"iterations": min(2*n, most)}
+	for name, v := range k {
+		if name != "iterations" {
+			more[name] = v
+		}
+	}
+	return more, true
 }
 
 func iterations(k knob.Params) int {
@@ -79,43 +87,63 @@ func iterations(k knob.Params) int {
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	c := p.Cell
 	switch {
-	case c.Newton == nil && (c.Recurrence != nil && c.Recurrent == 0 || c.Scanned != nil):
+	case c.Recurrent == 0 && c.Newton == nil || c.Surrogate != nil:
 		return fmt.Errorf("%w: %v is a linear recurrence, which a single scan computes: use scan", schedule.ErrCell, c)
-	case c.Newton == nil:
-		return fmt.Errorf("%w: a unit of %v reads the states of other units", schedule.ErrCell, c)
+	case c.Newton == nil && (c.Inner > 0 || c.Recurrence == nil):
+		return fmt.Errorf("%w: with its recurrent products known, %v is no linear recurrence", schedule.ErrCell, c)
+	case p.Projection > 0:
+		return fmt.Errorf("%w: its guesses are of states that are not projected", schedule.ErrProjection)
 	case p.Calls > 0:
 		return fmt.Errorf("%w: only verifying each call would tell how many iterations it takes", schedule.ErrCalls)
-	case c.Newton.Back == nil && p.Pass == rnn.Train:
+	case p.Pass == rnn.Train && c.Newton == nil:
+		return fmt.Errorf("%w: the gradient of %v has products at each step, which no scan computes", schedule.ErrCell, c)
+	case p.Pass == rnn.Train && c.Newton.Back == nil:
 		return fmt.Errorf("%w: the gradient of %v ties %d states of a unit, and scans run them one by one", schedule.ErrCell, c, len(c.States))
 	}
 	p.Iterations = iterations(k)
-	return scan.LayOut(p, k, &recurrence{Plan: p, iterations: p.Iterations, other: make([][2]*schedule.Matrix, p.Reads())})
+	r := &recurrence{Plan: p, step: c, guessed: []int{c.Through}, layers: make([]layer, p.Reads())}
+	if c.Newton != nil {
+		r.step, r.guessed = c.Newton.Step, nil
+		for i := range c.States {
+			r.guessed = append(r.guessed, i)
+		}
+	}
+	return scan.LayOut(p, k, r)
 }
 
 // A recurrence runs the steps of layers by Newton's method.
 type recurrence struct {
 	*rnn.Plan
-	iterations int
-	other      [][2]*schedule.Matrix // of each layer, where iterates are that are not the answer: (F+1)·B × states·H
+	step    *cell.Cell // of an iteration
+	guessed []int      // the states that an iteration reads of the one before
+	layers  []layer
+}
+
+// A layer has matrices of its own.
+type layer struct {
+	iterates [2]*schedule.Matrix // iterates that are not the answer: (F+1)·B × guessed states·H
+	blocks   []rnn.Block         // of the recurrent weights
+	weights  []*schedule.Matrix  // packed, by block
+	products *schedule.Matrix    // of the guess and the recurrent weights: F·B × recurrent gates·H
 }
 
 // An iterate holds the states of a layer before a block's first step and after each of its steps.
 type iterate struct {
-	all   schedule.View   // states·H columns
-	state []schedule.View // each has H of them
+	guess schedule.View   // the guessed states, side by side
+	state []schedule.View // all states
 }
 
 // Forward implements scan.Recurrence. Iterates alternate between two places, so that an iteration reads
-// one and writes the other. The last is the answer, in a place of its own unless there is one state.
+// one and writes the other. The last is the answer, in a place of its own if several states are guessed.
 func (r *recurrence) Forward(l int, s schedule.Sequence) {
-	batch, last, begun := s.Batch(), r.iterations, r.other[l][0] != nil
+	batch, last, begun := s.Batch(), r.Iterations, r.layers[l].iterates[0] != nil
 	if s.Train {
 		last++ // the cell itself, which keeps what the gradient reads
 	}
 	answer := iterate{state: s.State}
 	places := [2]iterate{answer, r.place(l, 0, s)} // of iterates an even and an odd number before the last
-	if len(s.State) == 1 {
-		places[0].all = s.State[0]
+	if len(r.guessed) == 1 {
+		places[0].guess = s.State[r.guessed[0]]
 	} else {
 		places[0] = r.place(l, 1, s)
 	}
@@ -128,11 +156,11 @@ func (r *recurrence) Forward(l int, s schedule.Sequence) {
 	for i := max(0, last-2); i < last; i++ {
 		r.begin(at(i), s)
 	}
-	r.Do(0, schedule.Map{Op: cell.Zero, Out: at(0).all.Band(batch, s.Steps*batch)})
-	for i := range r.iterations {
+	r.Do(0, schedule.Map{Op: cell.Zero, Out: at(0).guess.Band(batch, s.Steps*batch)})
+	for i := range r.Iterations {
 		step := s
-		step.Cell, step.Train, step.Saved, step.State = r.Cell.Newton.Step, false, schedule.View{}, at(i+1).state
-		r.Do(0, schedule.Scan{Sequence: step, R: at(i).all.Band(0, s.Steps*batch)})
+		step.Cell, step.Train, step.Saved, step.State = r.step, false, schedule.View{}, at(i+1).state
+		r.Do(0, schedule.Scan{Sequence: step, R: r.known(l, s, at(i).guess.Band(0, s.Steps*batch))})
 	}
 	if s.Train {
 		r.evaluate(s, at(last-1).state)
@@ -142,34 +170,58 @@ func (r *recurrence) Forward(l int, s schedule.Sequence) {
 	}
 }
 
-// compare has the states of all steps of layer l compared with those of the iterate before.
+// known is what an iteration knows of the states before the steps of s: their guess or, of a cell with
+// recurrent products, the products of the guess.
+func (r *recurrence) known(l int, s schedule.Sequence, guess schedule.View) schedule.View {
+	if r.Cell.Recurrent == 0 {
+		return guess
+	}
+	y := &r.layers[l]
+	if y.products == nil {
+		y.blocks = r.AllBlocks(true)
+		for _, b := range y.blocks {
+			w := b.Weights(r.Layer[l].R.All())
+			packed := r.Packed(w.String()+"ᵀ", w.Cols, w.Rows)
+			r.Do(0, schedule.Pack{Src: w, Dst: packed.All(), Trans: true})
+			y.weights = append(y.weights, packed)
+		}
+		y.products = r.Matrix(fmt.Sprintf("h·R of layer %d", l), s.X.M.Rows, r.Cell.Recurrent*r.Hidden)
+	}
+	out := y.products.Band(0, guess.Rows)
+	for i, b := range y.blocks {
+		r.Do(0, schedule.Gemm{A: b.State(guess), B: y.weights[i].All(), C: b.Of(out)})
+	}
+	return out
+}
+
+// compare has the guessed states of all steps of layer l compared with those of the iterate before.
 func (r *recurrence) compare(l int, before iterate) {
 	rows := r.Batches.Before(r.Steps)
-	for k, m := range r.Layer[l].State {
+	for _, k := range r.guessed {
 		v := before.state[k]
-		r.Iterates = append(r.Iterates, [2]schedule.View{m.Band(r.Batch, rows), v.M.Band(r.Batch, rows).Columns(v.Col, v.Cols)})
+		r.Iterates = append(r.Iterates, [2]schedule.View{r.Layer[l].State[k].Band(r.Batch, rows), v.M.Band(r.Batch, rows).Columns(v.Col, v.Cols)})
 	}
 }
 
 // place returns one of layer l's places of iterates, for the steps of s.
 func (r *recurrence) place(l, which int, s schedule.Sequence) iterate {
-	m, first := r.other[l][which], s.State[0]
+	m, first := r.layers[l].iterates[which], s.State[0]
 	if m == nil {
-		m = r.Matrix(fmt.Sprintf("iterate%d of %s", which, first.M.Name), first.M.Rows, len(s.State)*r.Hidden)
-		r.other[l][which] = m
+		m = r.Matrix(fmt.Sprintf("iterate%d of %s", which, first.M.Name), first.M.Rows, len(r.guessed)*r.Hidden)
+		r.layers[l].iterates[which] = m
 	}
-	place := iterate{all: m.Band(first.Row, first.Rows)}
-	for k := range s.State {
-		place.state = append(place.state, place.all.Columns(k*r.Hidden, r.Hidden))
+	place := iterate{guess: m.Band(first.Row, first.Rows), state: slices.Clone(s.State)}
+	for i, k := range r.guessed {
+		place.state[k] = place.guess.Columns(i*r.Hidden, r.Hidden)
 	}
 	return place
 }
 
 // begin copies the states before the first step of s to a place where they are not.
 func (r *recurrence) begin(place iterate, s schedule.Sequence) {
-	for k, v := range s.State {
-		if place.state[k].M != v.M {
-			r.Do(0, schedule.Map{Op: cell.Copy, Out: place.state[k].Band(0, s.Batch()), A: v.Band(0, s.Batch())})
+	for _, k := range r.guessed {
+		if from := s.State[k]; place.state[k].M != from.M {
+			r.Do(0, schedule.Map{Op: cell.Copy, Out: place.state[k].Band(0, s.Batch()), A: from.Band(0, s.Batch())})
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package newton_test
 
 import (
+	"errors"
 	"testing"
 
 	"rnnbench/cells"
@@ -10,26 +11,40 @@ import (
 	"rnnbench/impl/newton"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/schedule"
 )
 
-// problems are layers of cells whose units read their own states alone, with all that layers may have.
+// problems are layers of cells whose units read their own states alone, and of cells with recurrent products,
+// with all that layers may have.
 func problems(t *testing.T) (ps []rnn.Problem) {
+	list := []*cell.Cell{cell.GRU, cell.LSTM}
 	for _, name := range []string{"gru-diag", "indrnn", "lstm-diag"} {
 		c, err := cells.Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain := rnn.Problem{Cell: c, Input: 5, Hidden: 17, Layers: 2, Batch: 3, Steps: 40}
+		list = append(list, c)
+	}
+	for i, c := range list {
+		plain := rnn.Problem{Cell: c, Input: 5, Hidden: 17, Layers: 2, Batch: 3, Steps: 22}
 		one := rnn.Problem{Cell: c, Input: 1, Hidden: 1, Layers: 1, Batch: 1, Steps: 1, Precision: rnn.FP16}
 		symbols, both, ragged, reset := plain, plain, plain, plain
 		symbols.OneHot, symbols.Output, symbols.Precision = true, 4, rnn.BF16
 		both.Direction, both.Hidden = rnn.BothWays, 9
 		ragged.Lengths, ragged.Steps = "1+3+5", 5
 		reset.Resets, reset.Layers = 30, 1
-		for _, p := range []rnn.Problem{plain, one, symbols, both, ragged, reset} {
-			ps = append(ps, p)
-			p.Pass = rnn.Train
-			ps = append(ps, p)
+		if c.Recurrent > 0 {
+			plain.Heads, plain.Hidden = 3, 15
+		}
+		for j, p := range []rnn.Problem{plain, one, symbols, both, ragged, reset} {
+			if testing.Short() && (i+j)%2 > 0 {
+				continue
+			}
+			if ps = append(ps, p); c.Newton != nil && c.Newton.Back != nil {
+				p.Pass = rnn.Train
+				ps = append(ps, p)
+			}
 		}
 	}
 	return ps
@@ -44,17 +59,40 @@ func open(t *testing.T, threads int) device.Device {
 	return d
 }
 
-// TestNewton: iterations converge to the reference's answer, with its gradients.
-func TestNewton(t *testing.T) {
-	impltest.RunShared(t, open(t, 1), open(t, 2), newton.Technique{}, problems(t))
+// fewKnobs is the technique with few settings: schedules of many short blocks take long to verify.
+type fewKnobs struct{ newton.Technique }
+
+func (t fewKnobs) Knobs(p rnn.Problem) (few []knob.Knob) {
+	for _, k := range t.Technique.Knobs(p) {
+		switch k.Name {
+		case "iterations":
+			k.Values = k.Values[:1]
+		case "inputbatch":
+			k.Values = []int{k.Values[0], 4}
+		}
+		few = append(few, k)
+	}
+	return few
 }
 
-// TestDeclines: cells that need no Newton's method, or that it cannot run, are declined.
+// TestNewton: iterations converge to the reference's answer, with its gradients. Half of the problems run on
+// two workers.
+func TestNewton(t *testing.T) {
+	devices := []device.Device{open(t, 1), open(t, 2)}
+	for i, p := range problems(t) {
+		impltest.Run(t, devices[i%2], fewKnobs{}, []rnn.Problem{p})
+	}
+}
+
+// TestDeclines: linear recurrences need no iterations. Cells whose steps do not become linear, and training of
+// cells whose gradient no scan computes, are declined.
 func TestDeclines(t *testing.T) {
-	for _, c := range []*cell.Cell{cell.GRU, cell.GILR, cell.RGLRU, cell.LSLSTM} {
-		p := rnn.Problem{Cell: c, Input: 3, Hidden: 4, Layers: 1, Batch: 1, Steps: 5}
-		if _, _, err := rnn.Layout(newton.Technique{}, p, nil); err == nil {
-			t.Errorf("%v is not declined", c)
+	for _, p := range []rnn.Problem{
+		{Cell: cell.GILR}, {Cell: cell.RGLRU}, {Cell: cell.LSLSTM}, {Cell: cell.SLSTM}, {Cell: cell.LSTM, Pass: rnn.Train}, {Cell: cell.LSTM, Projection: 2},
+	} {
+		p.Input, p.Hidden, p.Layers, p.Batch, p.Steps = 3, 4, 1, 1, 5
+		if _, _, err := rnn.Layout(newton.Technique{}, p, nil); !errors.Is(err, schedule.ErrUnsupported) {
+			t.Errorf("%v: %v", p, err)
 		}
 	}
 }

@@ -24,7 +24,8 @@ const (
 	margin       = 6
 	marginOfMean = 2.5
 	// marginOfIntegers takes the place of margin in int8, where rounding to integers is nearly all of the
-	// error, and techniques choose the same integers or those of a like grid.
+	// error, and techniques choose the same integers or those of a like grid. Few units leave more to
+	// chance: it is twice as large for one unit, and grows by 1/√units.
 	marginOfIntegers = 2.5
 )
 
@@ -205,7 +206,7 @@ func measure(d *rnn.Data, unit float64) map[string]expectation {
 			e.mean = e.error * marginOfMean * t.mean() / max(t.worst, largestOfMean*t.mean())
 		}
 		if d.Problem.Precision == rnn.INT8 {
-			e.error *= float64(marginOfIntegers) / margin
+			e.error *= marginOfIntegers * (1 + 1/math.Sqrt(float64(d.Problem.Hidden))) / margin
 		}
 		out[name] = e
 	}
