@@ -76,7 +76,7 @@ var rooms = map[string][][]string{
 		{"tuner/search", "tuner/grid", "tuner/wisdom", "tuner/advise"},
 		{"tuner/config"},
 		{"tuner"},
-		{"tuner/plan", "tuner/regret", "tuner/filter", "tuner/probe", "tuner/network", "tuner/explain", "tuner/auto"},
+		{"tuner/agenda", "tuner/regret", "tuner/filter", "tuner/probe", "tuner/network", "tuner/explain", "tuner/auto"},
 		{"tuner/tuning"},
 		{"tuner/progress"},
 		{"tuner/bench"},

@@ -20,12 +20,12 @@ import (
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/train/training"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/auto"
 	"rnnbench/tuner/bench"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/job"
-	"rnnbench/tuner/plan"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -245,9 +245,9 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 	if why, hint := e.Declines(on); why != "" {
 		return exit.With(exit.NoDevice, errors.New(why), hint)
 	}
-	q := e.Plan(size, on)
+	q := e.Agenda(size, on)
 	if before != nil {
-		if quick := e.Plan(study.Quick, on); quick.Hash() == before.Plan.Hash {
+		if quick := e.Agenda(study.Quick, on); quick.Hash() == before.Scope.Hash {
 			q = quick
 		}
 	}
@@ -257,7 +257,7 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 	if err := j.Set(q, "omit --resume to start a new run"); err != nil {
 		return misused(cmd, err)
 	}
-	if err := training.Readable(j.Plan.Networks()); err != nil {
+	if err := training.Readable(j.Agenda.Networks()); err != nil {
 		return fmt.Errorf("%s: %w", e.ID, err)
 	}
 	if j.Before == nil || !b.TakeLimits(j.Before) { // all records of a run are compared to the same peaks
@@ -270,10 +270,10 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 		return err
 	}
 	j.TellEnergy()
-	if j.Plan.Records() == 0 {
+	if j.Agenda.Records() == 0 {
 		return compute(p, f, j, e, of)
 	}
-	decided, err := b.Choose(j.Plan)
+	decided, err := b.Choose(j.Agenda)
 	if err != nil {
 		return misused(cmd, err)
 	}
@@ -285,7 +285,7 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 }
 
 // measureExperiment measures an experiment with techniques decided, and reports on it.
-func measureExperiment(ctx context.Context, p *program, f *sweepFlags, j *job.Job, decided plan.Plan, e study.Experiment, of *session.Sitting) error {
+func measureExperiment(ctx context.Context, p *program, f *sweepFlags, j *job.Job, decided agenda.Agenda, e study.Experiment, of *session.Sitting) error {
 	look, err := j.Bench.Forecast(ctx, decided, f.Config.Measure)
 	if err != nil {
 		return err

@@ -191,7 +191,7 @@ func wisdomLookup(p *program) *cobra.Command {
 		}
 		defer b.Close()
 		s.Config.Grid.Impl = []string{auto.Name}
-		q, err := b.Plan(s.Config)
+		q, err := b.Agenda(s.Config)
 		if err != nil {
 			return misused(cmd, err)
 		}

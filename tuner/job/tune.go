@@ -17,10 +17,10 @@ import (
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/tuner"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/auto"
 	"rnnbench/tuner/bench"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/plan"
 	"rnnbench/tuner/regret"
 	"rnnbench/tuner/search"
 	"rnnbench/tuner/tuning"
@@ -136,7 +136,7 @@ type Tune struct {
 	*Job
 	Tuning
 	session *tuning.Session
-	control plan.Plan     // of a shard: the control point, to compare nodes
+	control agenda.Agenda // of a shard: the control point, to compare nodes
 	regrets *regret.List  // of Regret; nil: not asked for
 	checked *regret.Check // of Check; nil: not asked for
 }
@@ -161,9 +161,9 @@ func OpenTune(r *Request, o Tuning, before *record.Manifest, tell Teller) (*Tune
 	return t, nil
 }
 
-// prepare makes the plan and the session.
+// prepare makes the agenda and the session.
 func (t *Tune) prepare(book *wisdom.Book, path string) error {
-	q, err := t.Bench.Plan(t.Config)
+	q, err := t.Bench.Agenda(t.Config)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (t *Tune) checkCounter() error {
 	return exit.With(exit.NoDevice, fmt.Errorf("--objective energy: energy cannot be counted: %w", err), "omit --objective to tune for time")
 }
 
-// newSession makes the session that tunes the plan.
+// newSession makes the session that tunes the agenda.
 func (t *Tune) newSession() error {
 	depth, err := t.Knobs()
 	if err != nil {
@@ -218,10 +218,10 @@ func (t *Tune) newSession() error {
 	tune.Settings.Verify = true // nothing wins that was not checked
 	// The device is still warm from the previous candidate.
 	tune.Settings.Warmup = min(m.Warmup, m.MinTime/2)
-	s := &tuning.Session{Tune: tune, Plan: t.Plan.Own(), Budget: m.Budget, Cache: m.Cache, Begin: t.Begin}
+	s := &tuning.Session{Tune: tune, Agenda: t.Agenda.Own(), Budget: m.Budget, Cache: m.Cache, Begin: t.Begin}
 	s.Tool, s.Libraries = b.Versions()
-	if t.Plan.Shard != nil {
-		t.control = t.Plan.Control()
+	if t.Agenda.Shard != nil {
+		t.control = t.Agenda.Control()
 	}
 	switch {
 	case t.Regret:
@@ -238,7 +238,7 @@ func (t *Tune) newSession() error {
 
 // Candidates tells how many candidates each point has, for a dry run.
 func (t *Tune) Candidates(ctx context.Context) (*tuning.Winners, error) {
-	show := t.tell.Progress(nil, t.session.Plan.Points())
+	show := t.tell.Progress(nil, t.session.Agenda.Points())
 	list, err := t.session.Candidates(ctx, show.LaidOut)
 	show.Close()
 	if err != nil {
@@ -260,7 +260,7 @@ func (t *Tune) summary() string {
 	if t.Objective != "" {
 		depth += ", least energy wins"
 	}
-	return fmt.Sprintf("%s: %s, %s", quantity.Plural(t.session.Plan.Points(), "point"), strings.Join(t.session.Plan.Labels(), ", "), depth)
+	return fmt.Sprintf("%s: %s, %s", quantity.Plural(t.session.Agenda.Points(), "point"), strings.Join(t.session.Agenda.Labels(), ", "), depth)
 }
 
 // Run tunes every point and saves the records. print prints the winners, if a point has one.
@@ -275,8 +275,8 @@ func (t *Tune) Run(ctx context.Context, print func(w *tuning.Winners, instead *t
 		return err
 	}
 	t.tell.Note("%s", t.summary())
-	show := t.tell.Progress(nil, s.Plan.Points())
-	show.Tune(s.Plan)
+	show := t.tell.Progress(nil, s.Agenda.Points())
+	show.Tune(s.Agenda)
 	ctx, stop := t.tell.Interruptible(ctx, show)
 	defer stop()
 	start := time.Now()
@@ -337,8 +337,8 @@ func (t *Tune) recall() error {
 // finish closes the run and prints the winners. err is what ended the tune; nil: nothing.
 func (t *Tune) finish(err error, took time.Duration, print func(*tuning.Winners, *table.Table) error) error {
 	s := t.session
-	list, recs, points := &s.Winners, s.Records, s.Plan.Points()
-	if points == 0 { // a shard of a plan with fewer points than shards
+	list, recs, points := &s.Winners, s.Records, s.Agenda.Points()
+	if points == 0 { // a shard of an agenda with fewer points than shards
 		if recs, _ = s.Run.Records(); err == nil {
 			t.tell.Note("the shard has no point of its own, because the plan has fewer points than shards")
 		}

@@ -9,16 +9,16 @@ import (
 
 	"rnnbench/record"
 	"rnnbench/tuner"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/plan"
 	"rnnbench/tuner/wisdom"
 )
 
-// A Session tunes the points of a plan one after another. It saves what it finds at once: records in a
+// A Session tunes the points of an agenda one after another. It saves what it finds at once: records in a
 // run, winners in the run's manifest and in the wisdom.
 type Session struct {
 	Tune   *tuner.Tune
-	Plan   plan.Plan
+	Agenda agenda.Agenda
 	Budget time.Duration // of all points; 0: no limit
 	Known  map[string]*record.Record
 
@@ -49,8 +49,8 @@ func (s *Session) Do(ctx context.Context) error {
 	s.Tune.Recall = func(key string) *record.Record { return s.Known[key] }
 	s.Tune.Emit = s.append
 	s.Tune.Search.Spent = func() bool { return s.Budget > 0 && time.Since(start) > s.Budget }
-	left := s.Plan.Points()
-	return s.Plan.Each(func(at record.Point, specs []grid.Spec) error {
+	left := s.Agenda.Points()
+	return s.Agenda.Each(func(at record.Point, specs []grid.Spec) error {
 		if s.Budget > 0 { // a point whose winner is open may use its share of what is left
 			until := time.Now().Add(time.Until(start.Add(s.Budget)) / time.Duration(max(1, left)))
 			s.Tune.Search.Longer = func() bool { return time.Now().Before(until) }
@@ -161,7 +161,7 @@ func (s *Session) won(v *tuner.Verdict) error {
 // point with the number of points done.
 func (s *Session) Candidates(ctx context.Context, tell func(done int)) (*Winners, error) {
 	list := &Winners{}
-	err := s.Plan.Each(func(at record.Point, specs []grid.Spec) error {
+	err := s.Agenda.Each(func(at record.Point, specs []grid.Spec) error {
 		tell(list.Points())
 		n, dropped, same, err := s.Tune.Candidates(ctx, at, specs)
 		if err == nil {

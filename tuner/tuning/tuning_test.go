@@ -14,19 +14,19 @@ import (
 	"rnnbench/impl"
 	"rnnbench/record"
 	"rnnbench/tuner"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/plan"
 	"rnnbench/tuner/search"
 	"rnnbench/tuner/wisdom"
 )
 
-// points is a plan of two small points.
-func points() plan.Plan {
+// points is an agenda of two small points.
+func points() agenda.Agenda {
 	at := record.Point{Cell: "lstm", Pass: "forward", Hidden: 8, Input: 8, Layers: 1, Batch: 2, Steps: 3, Precision: "fp32"}
 	next := at
 	next.Steps = 4
-	return plan.Plan{Parts: []plan.Part{{Points: []record.Point{at, next}, Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "cudnnstyle", Label: "cudnnstyle"}}}}}
+	return agenda.Agenda{Parts: []agenda.Part{{Points: []record.Point{at, next}, Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "cudnnstyle", Label: "cudnnstyle"}}}}}
 }
 
 // session makes a session of two points in a folder. It also returns the verdicts it reported.
@@ -45,9 +45,9 @@ func session(t *testing.T, dir string) (*Session, *[]*tuner.Verdict) {
 			Sweep:  tuner.Sweep{Device: d, Techniques: impl.All(), Settings: m},
 			Search: search.Options{Strategy: "racing", Rounds: 3, Tie: 0.01},
 		},
-		Plan: q, Book: &wisdom.Book{}, Path: filepath.Join(dir, "w.toml"), Cache: "hot", Tool: "1",
+		Agenda: q, Book: &wisdom.Book{}, Path: filepath.Join(dir, "w.toml"), Cache: "hot", Tool: "1",
 		Begin: func() (*record.Run, error) {
-			return record.Create(dir, record.Manifest{Devices: []record.Device{{Key: d.Info().Key, Facts: map[string]string{"workers": "1"}}}, Plan: q.Manifest()})
+			return record.Create(dir, record.Manifest{Devices: []record.Device{{Key: d.Info().Key, Facts: map[string]string{"workers": "1"}}}, Scope: q.Scope()})
 		},
 		Tuned: func(v *tuner.Verdict) { told = append(told, v) },
 	}, &told

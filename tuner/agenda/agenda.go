@@ -1,5 +1,5 @@
-// Package plan says what a sweep or a tune measures, and forecasts its time and memory.
-package plan
+// Package agenda says what a sweep or a tune measures, and forecasts its time and memory.
+package agenda
 
 import (
 	"crypto/sha256"
@@ -19,22 +19,22 @@ type Part struct {
 	Specs  []grid.Spec
 
 	Training *record.TrainingPlan // nil: it is swept
-	before   []int                // for each point, how many networks of the whole plan come before its own; nil: the plan is whole
+	before   []int                // for each point, how many networks of the whole agenda come before its own; nil: the agenda is whole
 }
 
-// A Plan says what to measure: every technique of each part at every point of that part.
-type Plan struct {
+// An Agenda says what to measure: every technique of each part at every point of that part.
+type Agenda struct {
 	Parts   []Part
 	Summary string
-	Kind    string // what the plan is for; "": a sweep
-	Aside   bool   // commands that are given no run ignore this plan's run
+	Kind    string // what the agenda is for; "": a sweep
+	Aside   bool   // commands that are given no run ignore this agenda's run
 
-	Shard   *record.Shard // which part of a larger plan this is; nil: it is whole
-	whole   string        // hash of the larger plan
+	Shard   *record.Shard // which part of a larger agenda this is; nil: it is whole
+	whole   string        // hash of the larger agenda
 	control int           // how many of the first parts belong to another shard
 }
 
-// A Target is the device and the words that a plan is made for.
+// A Target is the device and the words that an agenda is made for.
 type Target struct {
 	Device     device.Info
 	Vocabulary grid.Vocabulary
@@ -42,20 +42,20 @@ type Target struct {
 	Decide func(record.Point, grid.Spec) (grid.Spec, error)
 }
 
-// New makes a plan from a request.
-func New(r grid.Request, t Target) (Plan, error) {
+// New makes an agenda from a request.
+func New(r grid.Request, t Target) (Agenda, error) {
 	g, err := grid.New(r, t.Vocabulary)
 	if err != nil {
-		return Plan{}, err
+		return Agenda{}, err
 	}
 	points, err := g.Points()
 	if err != nil {
-		return Plan{}, err
+		return Agenda{}, err
 	}
-	var p Plan
+	var p Agenda
 	for _, at := range points {
 		if !slices.Contains(t.Device.Precision, at.Precision) {
-			return Plan{}, fmt.Errorf("--precision %s: device %s supports only %s", at.Precision, t.Device.Name, strings.Join(t.Device.Precision, ", "))
+			return Agenda{}, fmt.Errorf("--precision %s: device %s supports only %s", at.Precision, t.Device.Name, strings.Join(t.Device.Precision, ", "))
 		}
 		var specs []grid.Spec
 		for _, s := range g.Specs() {
@@ -80,9 +80,9 @@ func New(r grid.Request, t Target) (Plan, error) {
 	return p, err
 }
 
-// Decided is the plan in which decide has replaced the specs that leave the technique open, at each
+// Decided is the agenda in which decide has replaced the specs that leave the technique open, at each
 // point. A run keeps the hash of p itself, since decide may choose other techniques elsewhere.
-func (p Plan) Decided(decide func(record.Point, grid.Spec) (grid.Spec, error)) (Plan, error) {
+func (p Agenda) Decided(decide func(record.Point, grid.Spec) (grid.Spec, error)) (Agenda, error) {
 	q := p
 	q.Parts, q.control = nil, 0
 	for i, part := range p.Parts {
@@ -117,15 +117,15 @@ func sameSpec(a, b grid.Spec) bool {
 }
 
 // Points counts the points of all parts.
-func (p Plan) Points() (n int) {
+func (p Agenda) Points() (n int) {
 	for _, q := range p.Parts {
 		n += len(q.Points)
 	}
 	return n
 }
 
-// Records counts the records that the plan will make: one for each technique at each point.
-func (p Plan) Records() (n int) {
+// Records counts the records that the agenda will make: one for each technique at each point.
+func (p Agenda) Records() (n int) {
 	for _, q := range p.Parts {
 		n += len(q.Points) * len(q.Specs)
 	}
@@ -133,7 +133,7 @@ func (p Plan) Records() (n int) {
 }
 
 // Specs lists every technique at every point.
-func (p Plan) Specs() []grid.Spec {
+func (p Agenda) Specs() []grid.Spec {
 	var list []grid.Spec
 	for _, q := range p.Parts {
 		for range q.Points {
@@ -144,7 +144,7 @@ func (p Plan) Specs() []grid.Spec {
 }
 
 // Labels lists the techniques by their labels, each once.
-func (p Plan) Labels() []string {
+func (p Agenda) Labels() []string {
 	var list []string
 	for _, q := range p.Parts {
 		for _, s := range q.Specs {
@@ -157,7 +157,7 @@ func (p Plan) Labels() []string {
 }
 
 // Each calls do with every point and its techniques. It stops at the first error and returns it.
-func (p Plan) Each(do func(record.Point, []grid.Spec) error) error {
+func (p Agenda) Each(do func(record.Point, []grid.Spec) error) error {
 	for _, q := range p.Parts {
 		for _, at := range q.Points {
 			if err := do(at, q.Specs); err != nil {
@@ -168,8 +168,8 @@ func (p Plan) Each(do func(record.Point, []grid.Spec) error) error {
 	return nil
 }
 
-// Tasks is the plan as a list of a sweep's tasks.
-func (p Plan) Tasks() []tuner.Task {
+// Tasks is the agenda as a list of a sweep's tasks.
+func (p Agenda) Tasks() []tuner.Task {
 	var list []tuner.Task
 	for _, q := range p.Parts {
 		for _, at := range q.Points {
@@ -179,9 +179,9 @@ func (p Plan) Tasks() []tuner.Task {
 	return list
 }
 
-// Hash is the hash of the plan: the same points and techniques have the same hash. Shards have that of
-// the whole plan.
-func (p Plan) Hash() string {
+// Hash is the hash of the agenda: the same points and techniques have the same hash. Shards have that of
+// the whole agenda.
+func (p Agenda) Hash() string {
 	if p.Shard != nil {
 		return p.whole
 	}
@@ -201,21 +201,21 @@ func (p Plan) Hash() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(list, " "))))[:16]
 }
 
-// Manifest is the plan's part of its run's manifest.
-func (p Plan) Manifest() record.Plan {
-	return record.Plan{Hash: p.Hash(), Points: p.Points(), Records: p.Records(), Summary: p.Summary, Shard: p.Shard}
+// Scope sums the agenda up for its run's manifest.
+func (p Agenda) Scope() record.Scope {
+	return record.Scope{Hash: p.Hash(), Points: p.Points(), Records: p.Records(), Summary: p.Summary, Shard: p.Shard}
 }
 
-// Mismatch says why a run with manifest m is not a run of this plan on device d; "": it is one.
-func (p Plan) Mismatch(m record.Manifest, d record.Device) string {
+// Mismatch says why a run with manifest m is not a run of this agenda on device d; "": it is one.
+func (p Agenda) Mismatch(m record.Manifest, d record.Device) string {
 	switch {
-	case m.Plan.Hash == p.Hash():
-	case m.Plan.Summary == p.Summary:
+	case m.Scope.Hash == p.Hash():
+	case m.Scope.Summary == p.Summary:
 		return fmt.Sprintf("its plan differs from the requested plan of the same size (%s)", p.Summary)
 	default:
-		return fmt.Sprintf("its plan (%s) differs from the requested plan (%s)", m.Plan.Summary, p.Summary)
+		return fmt.Sprintf("its plan (%s) differs from the requested plan (%s)", m.Scope.Summary, p.Summary)
 	}
-	switch was := m.Plan.Shard; {
+	switch was := m.Scope.Shard; {
 	case was == nil && p.Shard != nil:
 		return fmt.Sprintf("its plan was not divided, and the requested one is shard %v", p.Shard)
 	case was != nil && p.Shard == nil:

@@ -1,4 +1,4 @@
-package plan
+package agenda
 
 import (
 	"cmp"
@@ -8,25 +8,25 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A Network is a network that a plan trains: a technique at a point.
+// A Network is a network that an agenda trains: a technique at a point.
 type Network struct {
 	Point    record.Point
 	Spec     grid.Spec
 	Training record.TrainingPlan
-	Number   int // in the whole plan, from 1; it names the checkpoint
+	Number   int // in the whole agenda, from 1; it names the checkpoint
 }
 
-// Trained is the plan with every part trained until t.
-func (p Plan) Trained(t record.TrainingPlan) Plan {
+// Trained is the agenda with every part trained until t.
+func (p Agenda) Trained(t record.TrainingPlan) Agenda {
 	return p.train(t, func(Part) bool { return true })
 }
 
-// Until is the plan with limits t for the parts that it trains.
-func (p Plan) Until(t record.TrainingPlan) Plan {
+// Until is the agenda with limits t for the parts that it trains.
+func (p Agenda) Until(t record.TrainingPlan) Agenda {
 	return p.train(t, func(q Part) bool { return q.Training != nil })
 }
 
-func (p Plan) train(t record.TrainingPlan, want func(Part) bool) Plan {
+func (p Agenda) train(t record.TrainingPlan, want func(Part) bool) Agenda {
 	p.Parts = slices.Clone(p.Parts)
 	for i := range p.Parts {
 		if want(p.Parts[i]) {
@@ -36,14 +36,14 @@ func (p Plan) train(t record.TrainingPlan, want func(Part) bool) Plan {
 	return p
 }
 
-// Sweeps is the plan without the parts that are trained.
-func (p Plan) Sweeps() Plan {
+// Sweeps is the agenda without the parts that are trained.
+func (p Agenda) Sweeps() Agenda {
 	p.Parts = slices.DeleteFunc(slices.Clone(p.Parts), func(q Part) bool { return q.Training != nil })
 	return p
 }
 
-// Networks lists the networks that the plan trains.
-func (p Plan) Networks() []Network {
+// Networks lists the networks that the agenda trains.
+func (p Agenda) Networks() []Network {
 	var list []Network
 	for _, q := range p.Parts {
 		if q.Training == nil {
