@@ -77,7 +77,7 @@ var rooms = map[string][][]string{
 		{"tuner/config"},
 		{"tuner"},
 		{"tuner/agenda", "tuner/regret", "tuner/filter", "tuner/probe", "tuner/network", "tuner/explain", "tuner/auto"},
-		{"tuner/tuning"},
+		{"tuner/campaign"},
 		{"tuner/progress"},
 		{"tuner/bench"},
 		{"tuner/job"},

@@ -224,7 +224,7 @@ func listExperiments(p *program, format string) error {
 
 // reproduce measures one experiment and reports on it. With before, it measures only what that
 // run lacks.
-func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, e study.Experiment, size study.Size, before *record.Manifest, of *session.Sitting) error {
+func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, e study.Experiment, size study.Size, before *record.Manifest, of *session.Entry) error {
 	c := &f.Config
 	c.Measure.Energy = c.Measure.Energy || e.Energy
 	f.Rivals, c.Grid.Impl, c.Grid.SkipImpl = e.Rivals != "" || e.TakesRivals, nil, nil // an experiment names its own techniques
@@ -285,7 +285,7 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 }
 
 // measureExperiment measures an experiment with techniques decided, and reports on it.
-func measureExperiment(ctx context.Context, p *program, f *sweepFlags, j *job.Job, decided agenda.Agenda, e study.Experiment, of *session.Sitting) error {
+func measureExperiment(ctx context.Context, p *program, f *sweepFlags, j *job.Job, decided agenda.Agenda, e study.Experiment, of *session.Entry) error {
 	look, err := j.Bench.Forecast(ctx, decided, f.Config.Measure)
 	if err != nil {
 		return err
@@ -336,7 +336,7 @@ func reportOn(p *program, b *bench.Bench, e study.Experiment, end *job.Ending, f
 }
 
 // compute reports on an experiment that has nothing to measure.
-func compute(p *program, f *sweepFlags, j *job.Job, e study.Experiment, of *session.Sitting) error {
+func compute(p *program, f *sweepFlags, j *job.Job, e study.Experiment, of *session.Entry) error {
 	p.Note("%s (%s)", e.Title, e.Source)
 	if f.DryRun {
 		p.Note("this experiment is computed; nothing to measure")

@@ -16,7 +16,7 @@ import (
 	"rnnbench/rnn/schedule"
 	"rnnbench/train"
 	"rnnbench/train/data"
-	"rnnbench/train/session"
+	"rnnbench/train/loop"
 	"rnnbench/train/smoke"
 	"rnnbench/tuner"
 	"rnnbench/tuner/agenda"
@@ -128,9 +128,9 @@ func (j *Job) trainOne(ctx context.Context, n agenda.Network, checkpoint string,
 	if err == nil {
 		defer replicas.Close()
 	}
-	var s *session.Session
+	var s *loop.Loop
 	if err == nil {
-		s, err = j.session(n, l, r, replicas.Devices)
+		s, err = j.setUp(n, l, r, replicas.Devices)
 	}
 	if err == nil {
 		defer s.Trainer.Close()
@@ -140,7 +140,7 @@ func (j *Job) trainOne(ctx context.Context, n agenda.Network, checkpoint string,
 			end := j.Now().Add(max(leastShare, share-j.Now().Sub(start)))
 			s.Over = func() bool { return !j.Now().Before(end) }
 		}
-		if err = s.Run(ctx); errors.Is(err, session.ErrOver) {
+		if err = s.Run(ctx); errors.Is(err, loop.ErrOver) {
 			return true, nil
 		}
 	}
@@ -206,8 +206,8 @@ func (j *Job) replicas(n int) (Replicas, error) {
 	return j.Replicas(n)
 }
 
-// session sets a network up. The caller closes its trainer.
-func (j *Job) session(n agenda.Network, l *tuner.Layout, r record.Record, replicas []device.Device) (*session.Session, error) {
+// setUp sets a network up. The caller closes its trainer.
+func (j *Job) setUp(n agenda.Network, l *tuner.Layout, r record.Record, replicas []device.Device) (*loop.Loop, error) {
 	o, err := train.ParseOptimizer(n.Training.Optimizer, l.Problem.Precision)
 	if err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (j *Job) session(n agenda.Network, l *tuner.Layout, r record.Record, replic
 	if s := source.Shape(); train.Asked(l.Problem, s) != l.Problem {
 		return nil, fmt.Errorf("task %s has %d inputs and %d classes here, but the network has %d inputs and %d classes: use another text", n.Training.Data, s.Input, s.Output, l.Problem.Input, l.Problem.Output)
 	}
-	s := &session.Session{Plan: n.Training, Record: r}
+	s := &loop.Loop{Limits: n.Training, Record: r}
 	if n.Training.Reference {
 		if s.Reference, err = j.reference(n, l.Problem, o); err != nil {
 			return nil, err
@@ -261,7 +261,7 @@ func (j *Job) reference(n agenda.Network, p rnn.Problem, o train.Optimizer) (*re
 func (j *Job) source(n agenda.Network, p rnn.Problem, held bool) (data.Source, error) {
 	o := data.Options{Batch: p.Batch, Steps: p.Steps, Seed: j.seed(n), Held: held}
 	if held {
-		o.Batch, o.Steps = session.HeldOut(n.Training, p)
+		o.Batch, o.Steps = loop.HeldOut(n.Training, p)
 	}
 	return data.Open(n.Training.Data, o)
 }

@@ -17,8 +17,8 @@ import (
 	"rnnbench/record"
 	"rnnbench/tuner"
 	"rnnbench/tuner/agenda"
+	"rnnbench/tuner/campaign"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/tuning"
 )
 
 // Moment is how long a command may take before it shows progress.
@@ -288,7 +288,7 @@ func (g *Progress) Tuned(v *tuner.Verdict) {
 		what := "no candidate can run"
 		switch {
 		case v.Untimed():
-			what = tuning.TimedNothing
+			what = campaign.TimedNothing
 		case winner != nil:
 			what = fmt.Sprintf("%s  %s", winner.Label(), cost(v))
 		}

@@ -1,6 +1,6 @@
-// Package session trains a network until its plan says stop. It writes records now and then, and
+// Package loop trains a network until its limits say stop. It writes records now and then, and
 // keeps a checkpoint.
-package session
+package loop
 
 import (
 	"context"
@@ -16,13 +16,13 @@ import (
 	"rnnbench/train/data"
 )
 
-// A Session is one network under training.
-type Session struct {
+// A Loop is the training loop of one network.
+type Loop struct {
 	Trainer    *train.Trainer
 	HeldOut    data.Source // nil: nothing is evaluated
-	Plan       record.TrainingPlan
+	Limits     record.TrainingPlan
 	Record     record.Record // the fields that all records share
-	Checkpoint string        // file; if it exists, the session continues from it
+	Checkpoint string        // file; if it exists, the loop continues from it
 	Emit       func(*record.Record) error
 
 	// Recorded is the number of iterations at the newest record; 0: there is none. A process that was
@@ -37,7 +37,7 @@ type Session struct {
 	Reference *record.Comparison
 
 	evaluator *train.Evaluator
-	beside    *interleaved  // nil: the pass is not timed
+	pass      *interleaved  // nil: the pass is not timed
 	last      mark          // of the latest record
 	each      time.Duration // shortest time of an iteration so far; 0: unknown
 	loss      float64
@@ -61,17 +61,17 @@ type mark struct {
 	took       time.Duration
 }
 
-// ErrOver ends a session whose time is over. A session with the same checkpoint continues it.
-var ErrOver = errors.New("session: the time for this part of the training is over")
+// ErrOver ends a loop whose time is over. A loop with the same checkpoint continues it.
+var ErrOver = errors.New("training: the time for this part of the training is over")
 
 // Run trains until the plan says stop or ctx ends. In the latter case it saves a checkpoint. If its
 // time is over, it also writes a record.
-func (s *Session) Run(ctx context.Context) error {
+func (s *Loop) Run(ctx context.Context) error {
 	err := s.begin()
 	if s.evaluator != nil {
 		defer s.evaluator.Close()
 	}
-	defer s.beside.close()
+	defer s.pass.close()
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *Session) Run(ctx context.Context) error {
 		took := s.Trainer.Took() - before
 		if err == nil {
 			s.each = shorter(s.each, took/time.Duration(n))
-			err = s.beside.after(took, n)
+			err = s.pass.after(took, n)
 		}
 		if err == nil && s.Reference == nil && s.Trainer.Iterations()%s.apart() == 0 && !s.due() {
 			_, err = s.readLoss()
@@ -110,25 +110,25 @@ func (s *Session) Run(ctx context.Context) error {
 
 // block is the number of iterations to make next without looking at anything in between. A device
 // that overlaps them is slower if it waits for the host after each.
-func (s *Session) block() int {
+func (s *Loop) block() int {
 	if s.Reference != nil || !train.Overlaps(s.Trainer) {
 		return 1
 	}
 	n, made := runsIn(s.each), s.Trainer.Iterations()
-	n = min(n, s.Plan.Every-made%s.Plan.Every, s.apart()-made%s.apart())
-	if s.Plan.Iterations > 0 {
-		n = min(n, s.Plan.Iterations-made)
+	n = min(n, s.Limits.Every-made%s.Limits.Every, s.apart()-made%s.apart())
+	if s.Limits.Iterations > 0 {
+		n = min(n, s.Limits.Iterations-made)
 	}
 	if s.Recorded > made {
 		n = min(n, s.Recorded-made)
 	}
-	return s.beside.atMost(n)
+	return s.pass.atMost(n)
 }
 
 // apart is the number of iterations from one reading of the loss to the next. A reading interrupts a
 // device that overlaps iterations, so it does not make its blocks shorter.
-func (s *Session) apart() int {
-	n := max(1, s.Plan.Every/mostReadings)
+func (s *Loop) apart() int {
+	n := max(1, s.Limits.Every/mostReadings)
 	if train.Overlaps(s.Trainer) {
 		n = max(n, mostRuns)
 	}
@@ -136,7 +136,7 @@ func (s *Session) apart() int {
 }
 
 // readLoss reads the loss of the last minibatch.
-func (s *Session) readLoss() (float64, error) {
+func (s *Loop) readLoss() (float64, error) {
 	before := s.Trainer.Took()
 	loss, err := s.Trainer.Loss()
 	if err != nil {
@@ -166,14 +166,14 @@ func shorter(a, b time.Duration) time.Duration {
 }
 
 // follow records the loss of an iteration.
-func (s *Session) follow() error {
+func (s *Loop) follow() error {
 	loss, err := s.Trainer.Loss()
 	s.curve = append(s.curve, loss)
 	return err
 }
 
 // save writes a checkpoint, unless each iteration is compared: such a training starts over.
-func (s *Session) save() error {
+func (s *Loop) save() error {
 	if s.Reference != nil {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (s *Session) save() error {
 }
 
 // begin continues from the checkpoint, if there is one, and prepares the evaluation.
-func (s *Session) begin() error {
+func (s *Loop) begin() error {
 	s.loss = math.Inf(1)
 	if _, err := os.Stat(s.Checkpoint); err == nil && s.Reference == nil {
 		if err := s.Trainer.Load(s.Checkpoint); err != nil {
@@ -190,16 +190,16 @@ func (s *Session) begin() error {
 	}
 	s.last = s.now()
 	var err error
-	if s.Plan.Beside {
-		if s.beside, err = newInterleaved(s.Trainer); err != nil {
+	if s.Limits.Beside {
+		if s.pass, err = newInterleaved(s.Trainer); err != nil {
 			return err
 		}
 	}
 	if s.HeldOut == nil {
 		return nil
 	}
-	batch, steps := HeldOut(s.Plan, s.Trainer.Problem)
-	s.evaluator, err = s.Trainer.NewEvaluator(s.HeldOut, batch, steps, s.Plan.Batches)
+	batch, steps := HeldOut(s.Limits, s.Trainer.Problem)
+	s.evaluator, err = s.Trainer.NewEvaluator(s.HeldOut, batch, steps, s.Limits.Batches)
 	return err
 }
 
@@ -211,28 +211,28 @@ func HeldOut(t record.TrainingPlan, p rnn.Problem) (batch, steps int) {
 	return t.HeldBatch, max(1, p.Batch*p.Steps/t.HeldBatch)
 }
 
-func (s *Session) now() mark { return mark{s.Trainer.Iterations(), s.Trainer.Took()} }
+func (s *Loop) now() mark { return mark{s.Trainer.Iterations(), s.Trainer.Took()} }
 
 // done reports whether training is to stop.
-func (s *Session) done() bool {
+func (s *Loop) done() bool {
 	n := s.now()
-	return s.Plan.Iterations > 0 && n.iterations >= s.Plan.Iterations || n.iterations >= s.Recorded && (s.outOfTime(n) || s.loss <= s.Plan.Loss)
+	return s.Limits.Iterations > 0 && n.iterations >= s.Limits.Iterations || n.iterations >= s.Recorded && (s.outOfTime(n) || s.loss <= s.Limits.Loss)
 }
 
-func (s *Session) outOfTime(n mark) bool {
-	return s.Plan.Time > 0 && n.took.Seconds() >= s.Plan.Time
+func (s *Loop) outOfTime(n mark) bool {
+	return s.Limits.Time > 0 && n.took.Seconds() >= s.Limits.Time
 }
 
 // due reports whether a record is due: after every Plan.Every iterations, and at the end. Where an
 // earlier process wrote one, it is due again.
-func (s *Session) due() bool {
+func (s *Loop) due() bool {
 	n := s.now()
-	return n.iterations == s.Recorded || n.iterations%s.Plan.Every == 0 || n.iterations == s.Plan.Iterations || n.iterations > s.Recorded && s.outOfTime(n)
+	return n.iterations == s.Recorded || n.iterations%s.Limits.Every == 0 || n.iterations == s.Limits.Iterations || n.iterations > s.Recorded && s.outOfTime(n)
 }
 
 // report reads the loss, evaluates, and writes a record and a checkpoint. It writes no record of iterations
 // that an earlier process has recorded.
-func (s *Session) report() error {
+func (s *Loop) report() error {
 	loss, err := s.readLoss()
 	if err != nil {
 		return err
@@ -243,12 +243,12 @@ func (s *Session) report() error {
 	r.Time = time.Now().UTC().Truncate(time.Millisecond)
 	r.Training = &record.Training{
 		Iterations: now.iterations, Wall: now.took.Seconds(), Frames: int64(now.iterations) * int64(r.Point.Batch) * int64(r.Point.Steps),
-		Loss: loss, MeanLoss: s.read.sum / float64(s.read.n), MeanOf: s.read.n, Optimizer: s.Plan.Optimizer, Data: s.Plan.Data, Replicas: s.Plan.Replicas, Repeat: s.Plan.Repeat,
+		Loss: loss, MeanLoss: s.read.sum / float64(s.read.n), MeanOf: s.read.n, Optimizer: s.Limits.Optimizer, Data: s.Limits.Data, Replicas: s.Limits.Replicas, Repeat: s.Limits.Repeat,
 	}
 	if s.Reference != nil {
 		r.Training.Comparison = &record.Comparison{Curve: s.curve, Loss: s.Reference.Loss, Width: s.Reference.Width}
 	}
-	r.Training.Beside = s.beside.record(s.read.took / time.Duration(iterations))
+	r.Training.Beside = s.pass.record(s.read.took / time.Duration(iterations))
 	s.read = readings{}
 	s.loss = loss
 	if s.evaluator != nil {
@@ -259,7 +259,7 @@ func (s *Session) report() error {
 		r.Training.HeldOut = &record.Score{Loss: score.Loss, Top1: score.Top1, Top5: score.Top5, Top20: score.Top20}
 		s.loss = score.Loss
 	}
-	r.Training.Stop = s.Plan.Reached(r.Training)
+	r.Training.Stop = s.Limits.Reached(r.Training)
 	each := (now.took - s.last.took).Seconds() / float64(iterations)
 	r.Samples = &record.Samples{Iters: []int{now.iterations - s.last.iterations}, Wall: []float64{each}, Device: []float64{}, Clock: []float64{}}
 	r.Stats = &record.Stats{N: 1, Min: each, Q1: each, Median: each, Q3: each, Max: each, Mean: each, Level: 0.95, Stop: "max_rounds"}

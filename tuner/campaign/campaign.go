@@ -1,6 +1,6 @@
-// Package tuning tunes many points: on a device, with the records of earlier runs, or only among the
+// Package campaign tunes many points: on a device, with the records of earlier runs, or only among the
 // records of runs.
-package tuning
+package campaign
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"rnnbench/tuner/wisdom"
 )
 
-// A Session tunes the points of an agenda one after another. It saves what it finds at once: records in a
+// A Campaign tunes the points of an agenda one after another. It saves what it finds at once: records in a
 // run, winners in the run's manifest and in the wisdom.
-type Session struct {
+type Campaign struct {
 	Tune   *tuner.Tune
 	Agenda agenda.Agenda
 	Budget time.Duration // of all points; 0: no limit
@@ -24,7 +24,7 @@ type Session struct {
 
 	Book      *wisdom.Book
 	Path      string            // of the book; "": it is not saved
-	Beside    string            // second file, for the winners of this session only; "": none
+	RunPath   string            // second file, for the winners of this campaign only; "": none
 	Cache     string            // "hot" or "cold", for the book's entries
 	Tool      string            // version of the program
 	Libraries map[string]string // versions of the device's libraries
@@ -44,7 +44,7 @@ type Session struct {
 }
 
 // Do tunes every point. Results found before an error stay saved.
-func (s *Session) Do(ctx context.Context) error {
+func (s *Campaign) Do(ctx context.Context) error {
 	start := time.Now()
 	s.Tune.Recall = func(key string) *record.Record { return s.Known[key] }
 	s.Tune.Emit = s.append
@@ -67,7 +67,7 @@ func (s *Session) Do(ctx context.Context) error {
 }
 
 // point tunes one point.
-func (s *Session) point(ctx context.Context, at record.Point, specs []grid.Spec) error {
+func (s *Campaign) point(ctx context.Context, at record.Point, specs []grid.Spec) error {
 	find := s.Instead
 	if find == nil {
 		find = func(ctx context.Context, at record.Point, specs []grid.Spec) (*tuner.Verdict, error) {
@@ -95,7 +95,7 @@ func (s *Session) point(ctx context.Context, at record.Point, specs []grid.Spec)
 }
 
 // Open starts the run even if nothing will be measured.
-func (s *Session) Open() (err error) {
+func (s *Campaign) Open() (err error) {
 	s.Run, err = s.Begin()
 	return err
 }
@@ -103,7 +103,7 @@ func (s *Session) Open() (err error) {
 // append saves a record. The first one starts the run, so there is no run if everything is known
 // already. It leaves out an old winner that ran again for comparison, if the resumed run has its
 // record.
-func (s *Session) append(r *record.Record) error {
+func (s *Campaign) append(r *record.Record) error {
 	if s.Run == nil {
 		if err := s.Open(); err != nil {
 			return err
@@ -116,10 +116,10 @@ func (s *Session) append(r *record.Record) error {
 }
 
 // keep writes the winner into the book at once, so that an interruption cannot lose it.
-func (s *Session) keep(v *tuner.Verdict) error {
+func (s *Campaign) keep(v *tuner.Verdict) error {
 	e := v.Entry(s.Cache, s.Tool, s.Libraries)
-	if s.Beside != "" {
-		if _, err := wisdom.Update(s.Beside, func(b *wisdom.Book) bool { b.Put(e); return true }); err != nil {
+	if s.RunPath != "" {
+		if _, err := wisdom.Update(s.RunPath, func(b *wisdom.Book) bool { b.Put(e); return true }); err != nil {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func (s *Session) keep(v *tuner.Verdict) error {
 }
 
 // won adds the winner to the run's manifest, which reports read, if there is a run.
-func (s *Session) won(v *tuner.Verdict) error {
+func (s *Campaign) won(v *tuner.Verdict) error {
 	if w := v.WinnerRecord(); w != nil {
 		run := w.Run
 		if run == "" && s.Run != nil { // measured just now
@@ -159,13 +159,13 @@ func (s *Session) won(v *tuner.Verdict) error {
 
 // Candidates lists how many candidates each point has, without measuring. tell is called before each
 // point with the number of points done.
-func (s *Session) Candidates(ctx context.Context, tell func(done int)) (*Winners, error) {
+func (s *Campaign) Candidates(ctx context.Context, tell func(done int)) (*Winners, error) {
 	list := &Winners{}
 	err := s.Agenda.Each(func(at record.Point, specs []grid.Spec) error {
 		tell(list.Points())
 		n, dropped, same, err := s.Tune.Candidates(ctx, at, specs)
 		if err == nil {
-			list.Plan(at, n, same, dropped)
+			list.AddCandidates(at, n, same, dropped)
 		}
 		return err
 	})
