@@ -20,7 +20,7 @@ import (
 type program struct {
 	device   *Device
 	schedule *schedule.Schedule
-	lowering     *lower.Lowering
+	lowering *lower.Lowering
 	base     driver.Pointer
 	closed   bool
 

@@ -208,34 +208,34 @@ type Budget struct {
 
 // NewBudget returns the budget of the unfinished experiments of a session; 0: no limit.
 func NewBudget(s *Session, all time.Duration) *Budget {
-	w := &Budget{all: all, begun: time.Now()}
+	b := &Budget{all: all, begun: time.Now()}
 	for _, x := range s.Entries {
 		if !x.Finished() {
-			w.waiting++
+			b.waiting++
 		}
 	}
-	return w
+	return b
 }
 
 // Share returns how long the next experiment may take; 0: no limit. It returns false once the
 // budget is spent, but the first experiment always gets some time.
-func (w *Budget) Share() (time.Duration, bool) {
-	n := time.Duration(w.waiting)
-	w.waiting--
-	left := w.all - time.Since(w.begun)
+func (b *Budget) Share() (time.Duration, bool) {
+	n := time.Duration(b.waiting)
+	b.waiting--
+	left := b.all - time.Since(b.begun)
 	switch {
-	case w.all == 0:
+	case b.all == 0:
 		return 0, true
-	case !w.opened:
-		w.opened = true
+	case !b.opened:
+		b.opened = true
 		return max((left / n).Round(100*time.Millisecond), 1), true
 	}
 	return max((left / n).Round(100*time.Millisecond), 1), left >= n
 }
 
 // Refuse notes that an experiment got no time.
-func (w *Budget) Refuse(x *Entry) error {
-	w.Refused++
+func (b *Budget) Refuse(x *Entry) error {
+	b.Refused++
 	if x.Run != "" { // its run shows what is missing
 		return nil
 	}

@@ -66,42 +66,42 @@ var ErrOver = errors.New("training: the time for this part of the training is ov
 
 // Run trains until the plan says stop or ctx ends. In the latter case it saves a checkpoint. If its
 // time is over, it also writes a record.
-func (s *Loop) Run(ctx context.Context) error {
-	err := s.begin()
-	if s.evaluator != nil {
-		defer s.evaluator.Close()
+func (l *Loop) Run(ctx context.Context) error {
+	err := l.begin()
+	if l.evaluator != nil {
+		defer l.evaluator.Close()
 	}
-	defer s.pass.close()
+	defer l.pass.close()
 	if err != nil {
 		return err
 	}
-	for !s.done() {
-		before, n := s.Trainer.Took(), s.block()
-		err := s.Trainer.Step(ctx, n)
+	for !l.done() {
+		before, n := l.Trainer.Took(), l.block()
+		err := l.Trainer.Step(ctx, n)
 		if errors.Is(err, context.Canceled) {
-			return errors.Join(err, s.save())
+			return errors.Join(err, l.save())
 		}
-		if err == nil && s.Reference != nil {
-			err = s.follow()
+		if err == nil && l.Reference != nil {
+			err = l.follow()
 		}
-		took := s.Trainer.Took() - before
+		took := l.Trainer.Took() - before
 		if err == nil {
-			s.each = shorter(s.each, took/time.Duration(n))
-			err = s.pass.after(took, n)
+			l.each = shorter(l.each, took/time.Duration(n))
+			err = l.pass.after(took, n)
 		}
-		if err == nil && s.Reference == nil && s.Trainer.Iterations()%s.apart() == 0 && !s.due() {
-			_, err = s.readLoss()
+		if err == nil && l.Reference == nil && l.Trainer.Iterations()%l.apart() == 0 && !l.due() {
+			_, err = l.readLoss()
 		}
 		if err != nil {
 			return err
 		}
-		over := s.Over != nil && s.Over()
-		if s.due() || over && s.Reference == nil { // a comparison starts over
-			if err := s.report(); err != nil {
+		over := l.Over != nil && l.Over()
+		if l.due() || over && l.Reference == nil { // a comparison starts over
+			if err := l.report(); err != nil {
 				return err
 			}
 		}
-		if over && !s.done() {
+		if over && !l.done() {
 			return ErrOver
 		}
 	}
@@ -110,41 +110,41 @@ func (s *Loop) Run(ctx context.Context) error {
 
 // block is the number of iterations to make next without looking at anything in between. A device
 // that overlaps them is slower if it waits for the host after each.
-func (s *Loop) block() int {
-	if s.Reference != nil || !train.Overlaps(s.Trainer) {
+func (l *Loop) block() int {
+	if l.Reference != nil || !train.Overlaps(l.Trainer) {
 		return 1
 	}
-	n, made := runsIn(s.each), s.Trainer.Iterations()
-	n = min(n, s.Limits.Every-made%s.Limits.Every, s.apart()-made%s.apart())
-	if s.Limits.Iterations > 0 {
-		n = min(n, s.Limits.Iterations-made)
+	n, made := runsIn(l.each), l.Trainer.Iterations()
+	n = min(n, l.Limits.Every-made%l.Limits.Every, l.apart()-made%l.apart())
+	if l.Limits.Iterations > 0 {
+		n = min(n, l.Limits.Iterations-made)
 	}
-	if s.Recorded > made {
-		n = min(n, s.Recorded-made)
+	if l.Recorded > made {
+		n = min(n, l.Recorded-made)
 	}
-	return s.pass.atMost(n)
+	return l.pass.atMost(n)
 }
 
 // apart is the number of iterations from one reading of the loss to the next. A reading interrupts a
 // device that overlaps iterations, so it does not make its blocks shorter.
-func (s *Loop) apart() int {
-	n := max(1, s.Limits.Every/mostReadings)
-	if train.Overlaps(s.Trainer) {
+func (l *Loop) apart() int {
+	n := max(1, l.Limits.Every/mostReadings)
+	if train.Overlaps(l.Trainer) {
 		n = max(n, mostRuns)
 	}
 	return n
 }
 
 // readLoss reads the loss of the last minibatch.
-func (s *Loop) readLoss() (float64, error) {
-	before := s.Trainer.Took()
-	loss, err := s.Trainer.Loss()
+func (l *Loop) readLoss() (float64, error) {
+	before := l.Trainer.Took()
+	loss, err := l.Trainer.Loss()
 	if err != nil {
 		return 0, err
 	}
-	s.read.sum, s.read.n, s.read.took = s.read.sum+loss, s.read.n+1, s.read.took+s.Trainer.Took()-before
+	l.read.sum, l.read.n, l.read.took = l.read.sum+loss, l.read.n+1, l.read.took+l.Trainer.Took()-before
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return 0, fmt.Errorf("the loss is %v after %d iterations: lower the learning rate, or limit gradients by clip=1", loss, s.Trainer.Iterations())
+		return 0, fmt.Errorf("the loss is %v after %d iterations: lower the learning rate, or limit gradients by clip=1", loss, l.Trainer.Iterations())
 	}
 	return loss, nil
 }
@@ -166,40 +166,40 @@ func shorter(a, b time.Duration) time.Duration {
 }
 
 // follow records the loss of an iteration.
-func (s *Loop) follow() error {
-	loss, err := s.Trainer.Loss()
-	s.curve = append(s.curve, loss)
+func (l *Loop) follow() error {
+	loss, err := l.Trainer.Loss()
+	l.curve = append(l.curve, loss)
 	return err
 }
 
 // save writes a checkpoint, unless each iteration is compared: such a training starts over.
-func (s *Loop) save() error {
-	if s.Reference != nil {
+func (l *Loop) save() error {
+	if l.Reference != nil {
 		return nil
 	}
-	return s.Trainer.Save(s.Checkpoint)
+	return l.Trainer.Save(l.Checkpoint)
 }
 
 // begin continues from the checkpoint, if there is one, and prepares the evaluation.
-func (s *Loop) begin() error {
-	s.loss = math.Inf(1)
-	if _, err := os.Stat(s.Checkpoint); err == nil && s.Reference == nil {
-		if err := s.Trainer.Load(s.Checkpoint); err != nil {
+func (l *Loop) begin() error {
+	l.loss = math.Inf(1)
+	if _, err := os.Stat(l.Checkpoint); err == nil && l.Reference == nil {
+		if err := l.Trainer.Load(l.Checkpoint); err != nil {
 			return err
 		}
 	}
-	s.last = s.now()
+	l.last = l.now()
 	var err error
-	if s.Limits.Beside {
-		if s.pass, err = newInterleaved(s.Trainer); err != nil {
+	if l.Limits.Beside {
+		if l.pass, err = newInterleaved(l.Trainer); err != nil {
 			return err
 		}
 	}
-	if s.HeldOut == nil {
+	if l.HeldOut == nil {
 		return nil
 	}
-	batch, steps := HeldOut(s.Limits, s.Trainer.Problem)
-	s.evaluator, err = s.Trainer.NewEvaluator(s.HeldOut, batch, steps, s.Limits.Batches)
+	batch, steps := HeldOut(l.Limits, l.Trainer.Problem)
+	l.evaluator, err = l.Trainer.NewEvaluator(l.HeldOut, batch, steps, l.Limits.Batches)
 	return err
 }
 
@@ -211,64 +211,64 @@ func HeldOut(t record.TrainingPlan, p rnn.Problem) (batch, steps int) {
 	return t.HeldBatch, max(1, p.Batch*p.Steps/t.HeldBatch)
 }
 
-func (s *Loop) now() mark { return mark{s.Trainer.Iterations(), s.Trainer.Took()} }
+func (l *Loop) now() mark { return mark{l.Trainer.Iterations(), l.Trainer.Took()} }
 
 // done reports whether training is to stop.
-func (s *Loop) done() bool {
-	n := s.now()
-	return s.Limits.Iterations > 0 && n.iterations >= s.Limits.Iterations || n.iterations >= s.Recorded && (s.outOfTime(n) || s.loss <= s.Limits.Loss)
+func (l *Loop) done() bool {
+	n := l.now()
+	return l.Limits.Iterations > 0 && n.iterations >= l.Limits.Iterations || n.iterations >= l.Recorded && (l.outOfTime(n) || l.loss <= l.Limits.Loss)
 }
 
-func (s *Loop) outOfTime(n mark) bool {
-	return s.Limits.Time > 0 && n.took.Seconds() >= s.Limits.Time
+func (l *Loop) outOfTime(n mark) bool {
+	return l.Limits.Time > 0 && n.took.Seconds() >= l.Limits.Time
 }
 
 // due reports whether a record is due: after every Plan.Every iterations, and at the end. Where an
 // earlier process wrote one, it is due again.
-func (s *Loop) due() bool {
-	n := s.now()
-	return n.iterations == s.Recorded || n.iterations%s.Limits.Every == 0 || n.iterations == s.Limits.Iterations || n.iterations > s.Recorded && s.outOfTime(n)
+func (l *Loop) due() bool {
+	n := l.now()
+	return n.iterations == l.Recorded || n.iterations%l.Limits.Every == 0 || n.iterations == l.Limits.Iterations || n.iterations > l.Recorded && l.outOfTime(n)
 }
 
 // report reads the loss, evaluates, and writes a record and a checkpoint. It writes no record of iterations
 // that an earlier process has recorded.
-func (s *Loop) report() error {
-	loss, err := s.readLoss()
+func (l *Loop) report() error {
+	loss, err := l.readLoss()
 	if err != nil {
 		return err
 	}
-	now := s.now()
-	iterations := max(1, now.iterations-s.last.iterations)
-	r := s.Record
+	now := l.now()
+	iterations := max(1, now.iterations-l.last.iterations)
+	r := l.Record
 	r.Time = time.Now().UTC().Truncate(time.Millisecond)
 	r.Training = &record.Training{
 		Iterations: now.iterations, Wall: now.took.Seconds(), Frames: int64(now.iterations) * int64(r.Point.Batch) * int64(r.Point.Steps),
-		Loss: loss, MeanLoss: s.read.sum / float64(s.read.n), MeanOf: s.read.n, Optimizer: s.Limits.Optimizer, Data: s.Limits.Data, Replicas: s.Limits.Replicas, Repeat: s.Limits.Repeat,
+		Loss: loss, MeanLoss: l.read.sum / float64(l.read.n), MeanOf: l.read.n, Optimizer: l.Limits.Optimizer, Data: l.Limits.Data, Replicas: l.Limits.Replicas, Repeat: l.Limits.Repeat,
 	}
-	if s.Reference != nil {
-		r.Training.Comparison = &record.Comparison{Curve: s.curve, Loss: s.Reference.Loss, Width: s.Reference.Width}
+	if l.Reference != nil {
+		r.Training.Comparison = &record.Comparison{Curve: l.curve, Loss: l.Reference.Loss, Width: l.Reference.Width}
 	}
-	r.Training.Beside = s.pass.record(s.read.took / time.Duration(iterations))
-	s.read = readings{}
-	s.loss = loss
-	if s.evaluator != nil {
-		score, err := s.evaluator.Evaluate(s.Trainer)
+	r.Training.Beside = l.pass.record(l.read.took / time.Duration(iterations))
+	l.read = readings{}
+	l.loss = loss
+	if l.evaluator != nil {
+		score, err := l.evaluator.Evaluate(l.Trainer)
 		if err != nil {
 			return err
 		}
 		r.Training.HeldOut = &record.Score{Loss: score.Loss, Top1: score.Top1, Top5: score.Top5, Top20: score.Top20}
-		s.loss = score.Loss
+		l.loss = score.Loss
 	}
-	r.Training.Stop = s.Limits.Reached(r.Training)
-	each := (now.took - s.last.took).Seconds() / float64(iterations)
-	r.Samples = &record.Samples{Iters: []int{now.iterations - s.last.iterations}, Wall: []float64{each}, Device: []float64{}, Clock: []float64{}}
+	r.Training.Stop = l.Limits.Reached(r.Training)
+	each := (now.took - l.last.took).Seconds() / float64(iterations)
+	r.Samples = &record.Samples{Iters: []int{now.iterations - l.last.iterations}, Wall: []float64{each}, Device: []float64{}, Clock: []float64{}}
 	r.Stats = &record.Stats{N: 1, Min: each, Q1: each, Median: each, Q3: each, Max: each, Mean: each, Level: 0.95, Stop: "max_rounds"}
 	r.Rate = &record.Rate{Flops: float64(r.Work.Flops) / each, Bytes: float64(r.Work.Bytes) / each}
-	s.last = now
-	if now.iterations > s.Recorded || s.Reference != nil || r.Training.Stop != "" { // the limits may have changed since
-		if err := s.Emit(&r); err != nil {
+	l.last = now
+	if now.iterations > l.Recorded || l.Reference != nil || r.Training.Stop != "" { // the limits may have changed since
+		if err := l.Emit(&r); err != nil {
 			return err
 		}
 	}
-	return s.save()
+	return l.save()
 }

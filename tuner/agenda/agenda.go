@@ -52,7 +52,7 @@ func New(r grid.Request, t Target) (Agenda, error) {
 	if err != nil {
 		return Agenda{}, err
 	}
-	var p Agenda
+	var a Agenda
 	for _, at := range points {
 		if !slices.Contains(t.Device.Precision, at.Precision) {
 			return Agenda{}, fmt.Errorf("--precision %s: device %s supports only %s", at.Precision, t.Device.Name, strings.Join(t.Device.Precision, ", "))
@@ -61,38 +61,38 @@ func New(r grid.Request, t Target) (Agenda, error) {
 		for _, s := range g.Specs() {
 			ok, err := g.Wants(at, s)
 			if err != nil {
-				return p, err
+				return a, err
 			}
 			if ok {
 				if s, err = t.Decide(at, s); err != nil {
-					return p, err
+					return a, err
 				}
 				specs = append(specs, s)
 			}
 		}
-		if n := len(p.Parts); n > 0 && slices.EqualFunc(p.Parts[n-1].Specs, specs, sameSpec) {
-			p.Parts[n-1].Points = append(p.Parts[n-1].Points, at)
+		if n := len(a.Parts); n > 0 && slices.EqualFunc(a.Parts[n-1].Specs, specs, sameSpec) {
+			a.Parts[n-1].Points = append(a.Parts[n-1].Points, at)
 		} else {
-			p.Parts = append(p.Parts, Part{Points: []record.Point{at}, Specs: specs})
+			a.Parts = append(a.Parts, Part{Points: []record.Point{at}, Specs: specs})
 		}
 	}
-	p.Summary, err = g.Summary()
-	return p, err
+	a.Summary, err = g.Summary()
+	return a, err
 }
 
 // Decided is the agenda in which decide has replaced the specs that leave the technique open, at each
-// point. A run keeps the hash of p itself, since decide may choose other techniques elsewhere.
-func (p Agenda) Decided(decide func(record.Point, grid.Spec) (grid.Spec, error)) (Agenda, error) {
-	q := p
+// point. A run keeps the hash of a itself, since decide may choose other techniques elsewhere.
+func (a Agenda) Decided(decide func(record.Point, grid.Spec) (grid.Spec, error)) (Agenda, error) {
+	q := a
 	q.Parts, q.control = nil, 0
-	for i, part := range p.Parts {
+	for i, part := range a.Parts {
 		first := len(q.Parts)
 		for k, at := range part.Points {
 			specs := slices.Clone(part.Specs)
 			for j, s := range part.Specs {
 				var err error
 				if specs[j], err = decide(at, s); err != nil {
-					return p, err
+					return a, err
 				}
 			}
 			if n := len(q.Parts); n == first || !slices.EqualFunc(q.Parts[n-1].Specs, specs, sameSpec) {
@@ -104,7 +104,7 @@ func (p Agenda) Decided(decide func(record.Point, grid.Spec) (grid.Spec, error))
 				last.before = append(last.before, part.before[k])
 			}
 		}
-		if i < p.control {
+		if i < a.control {
 			q.control = len(q.Parts)
 		}
 	}
@@ -117,25 +117,25 @@ func sameSpec(a, b grid.Spec) bool {
 }
 
 // Points counts the points of all parts.
-func (p Agenda) Points() (n int) {
-	for _, q := range p.Parts {
+func (a Agenda) Points() (n int) {
+	for _, q := range a.Parts {
 		n += len(q.Points)
 	}
 	return n
 }
 
 // Records counts the records that the agenda will make: one for each technique at each point.
-func (p Agenda) Records() (n int) {
-	for _, q := range p.Parts {
+func (a Agenda) Records() (n int) {
+	for _, q := range a.Parts {
 		n += len(q.Points) * len(q.Specs)
 	}
 	return n
 }
 
 // Specs lists every technique at every point.
-func (p Agenda) Specs() []grid.Spec {
+func (a Agenda) Specs() []grid.Spec {
 	var list []grid.Spec
-	for _, q := range p.Parts {
+	for _, q := range a.Parts {
 		for range q.Points {
 			list = append(list, q.Specs...)
 		}
@@ -144,9 +144,9 @@ func (p Agenda) Specs() []grid.Spec {
 }
 
 // Labels lists the techniques by their labels, each once.
-func (p Agenda) Labels() []string {
+func (a Agenda) Labels() []string {
 	var list []string
-	for _, q := range p.Parts {
+	for _, q := range a.Parts {
 		for _, s := range q.Specs {
 			if !slices.Contains(list, s.Label) {
 				list = append(list, s.Label)
@@ -157,8 +157,8 @@ func (p Agenda) Labels() []string {
 }
 
 // Each calls do with every point and its techniques. It stops at the first error and returns it.
-func (p Agenda) Each(do func(record.Point, []grid.Spec) error) error {
-	for _, q := range p.Parts {
+func (a Agenda) Each(do func(record.Point, []grid.Spec) error) error {
+	for _, q := range a.Parts {
 		for _, at := range q.Points {
 			if err := do(at, q.Specs); err != nil {
 				return err
@@ -169,9 +169,9 @@ func (p Agenda) Each(do func(record.Point, []grid.Spec) error) error {
 }
 
 // Tasks is the agenda as a list of a sweep's tasks.
-func (p Agenda) Tasks() []tuner.Task {
+func (a Agenda) Tasks() []tuner.Task {
 	var list []tuner.Task
-	for _, q := range p.Parts {
+	for _, q := range a.Parts {
 		for _, at := range q.Points {
 			list = append(list, tuner.Task{Point: at, Specs: q.Specs})
 		}
@@ -181,19 +181,19 @@ func (p Agenda) Tasks() []tuner.Task {
 
 // Hash is the hash of the agenda: the same points and techniques have the same hash. Shards have that of
 // the whole agenda.
-func (p Agenda) Hash() string {
-	if p.Shard != nil {
-		return p.whole
+func (a Agenda) Hash() string {
+	if a.Shard != nil {
+		return a.whole
 	}
 	var list []string
-	for _, q := range p.Parts {
+	for _, q := range a.Parts {
 		list = append(list, grid.Hash(q.Points, q.Specs))
-		if q.Training != nil && p.Kind == "" {
+		if q.Training != nil && a.Kind == "" {
 			list = append(list, "train "+q.Training.Data+" "+q.Training.Optimizer) // limits do not count: training may continue
 		}
 	}
-	if p.Kind != "" {
-		list = append(list, p.Kind)
+	if a.Kind != "" {
+		list = append(list, a.Kind)
 	}
 	if len(list) == 1 {
 		return list[0]
@@ -202,26 +202,26 @@ func (p Agenda) Hash() string {
 }
 
 // Scope sums the agenda up for its run's manifest.
-func (p Agenda) Scope() record.Scope {
-	return record.Scope{Hash: p.Hash(), Points: p.Points(), Records: p.Records(), Summary: p.Summary, Shard: p.Shard}
+func (a Agenda) Scope() record.Scope {
+	return record.Scope{Hash: a.Hash(), Points: a.Points(), Records: a.Records(), Summary: a.Summary, Shard: a.Shard}
 }
 
 // Mismatch says why a run with manifest m is not a run of this agenda on device d; "": it is one.
-func (p Agenda) Mismatch(m record.Manifest, d record.Device) string {
+func (a Agenda) Mismatch(m record.Manifest, d record.Device) string {
 	switch {
-	case m.Scope.Hash == p.Hash():
-	case m.Scope.Summary == p.Summary:
-		return fmt.Sprintf("its plan differs from the requested plan of the same size (%s)", p.Summary)
+	case m.Scope.Hash == a.Hash():
+	case m.Scope.Summary == a.Summary:
+		return fmt.Sprintf("its plan differs from the requested plan of the same size (%s)", a.Summary)
 	default:
-		return fmt.Sprintf("its plan (%s) differs from the requested plan (%s)", m.Scope.Summary, p.Summary)
+		return fmt.Sprintf("its plan (%s) differs from the requested plan (%s)", m.Scope.Summary, a.Summary)
 	}
 	switch was := m.Scope.Shard; {
-	case was == nil && p.Shard != nil:
-		return fmt.Sprintf("its plan was not divided, and the requested one is shard %v", p.Shard)
-	case was != nil && p.Shard == nil:
+	case was == nil && a.Shard != nil:
+		return fmt.Sprintf("its plan was not divided, and the requested one is shard %v", a.Shard)
+	case was != nil && a.Shard == nil:
 		return fmt.Sprintf("it is shard %v of the requested plan", was)
-	case was != nil && (was.Index != p.Shard.Index || was.Count != p.Shard.Count):
-		return fmt.Sprintf("it is shard %v, not %v", was, p.Shard)
+	case was != nil && (was.Index != a.Shard.Index || was.Count != a.Shard.Count):
+		return fmt.Sprintf("it is shard %v, not %v", was, a.Shard)
 	}
 	if len(m.Devices) == 0 || m.Devices[0].Key != d.Key {
 		return fmt.Sprintf("its device is not %s", d.Key)

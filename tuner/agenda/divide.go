@@ -33,20 +33,20 @@ type place struct {
 
 func (x *place) seconds() float64 { return x.swept + x.trained }
 
-// Divide divides the points of p among n shards that take about equally long. The longest points come
+// Divide divides the points of a among n shards that take about equally long. The longest points come
 // first, each to the shard with the least time so far. Points that differ only in streams are rivals
 // and stay together, and so do a trained network and its pass. The control is the point of median
 // time, among swept points if there are any.
-func (p Agenda) Divide(n int, gpu bool) (*Division, error) {
-	if p.Records() == 0 {
-		return nil, fmt.Errorf("%s: there is nothing to divide", p.Summary)
+func (a Agenda) Divide(n int, gpu bool) (*Division, error) {
+	if a.Records() == 0 {
+		return nil, fmt.Errorf("%s: there is nothing to divide", a.Summary)
 	}
-	all, err := p.places(gpu)
+	all, err := a.places(gpu)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(all, func(a, b *place) int { return cmp.Compare(b.seconds(), a.seconds()) })
-	d := &Division{whole: p, shard: map[record.Point]int{}, Seconds: make([]float64, n), Points: make([]int, n)}
+	d := &Division{whole: a, shard: map[record.Point]int{}, Seconds: make([]float64, n), Points: make([]int, n)}
 	swept := slices.DeleteFunc(slices.Clone(all), func(x *place) bool { return x.swept == 0 })
 	if d.trained = len(swept) == 0; d.trained {
 		swept = all
@@ -81,10 +81,10 @@ func (p Agenda) Divide(n int, gpu bool) (*Division, error) {
 }
 
 // places returns the places of an agenda, in its order.
-func (p Agenda) places(gpu bool) ([]*place, error) {
+func (a Agenda) places(gpu bool) ([]*place, error) {
 	var all []*place
 	of := map[record.Point]*place{}
-	for _, q := range p.Parts {
+	for _, q := range a.Parts {
 		for _, at := range q.Points {
 			x := of[at.Place()]
 			if x == nil {
@@ -158,15 +158,15 @@ func (d *Division) pick(want func(*Part, record.Point) bool) []Part {
 }
 
 // Control is the part of a shard's agenda that belongs to another shard. Own is the rest.
-func (p Agenda) Control() Agenda {
-	p.Parts, p.control = p.Parts[:p.control], 0
-	return p
+func (a Agenda) Control() Agenda {
+	a.Parts, a.control = a.Parts[:a.control], 0
+	return a
 }
 
 // Own is the agenda without the control point, unless that belongs to this shard.
-func (p Agenda) Own() Agenda {
-	p.Parts, p.control = p.Parts[p.control:], 0
-	return p
+func (a Agenda) Own() Agenda {
+	a.Parts, a.control = a.Parts[a.control:], 0
+	return a
 }
 
 // Share says in words how large a part of the agenda shard s is.

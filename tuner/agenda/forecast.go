@@ -107,11 +107,11 @@ type Estimator struct {
 // it lays out only techniques that it has not seen yet. Two techniques with the same settings at a
 // point are an error, since one's records would replace the other's. tell is called before each
 // entry with the number of entries done.
-func (x *Estimator) Forecast(ctx context.Context, p Agenda, limit time.Duration, tell func(done int)) (*Forecast, error) {
+func (x *Estimator) Forecast(ctx context.Context, a Agenda, limit time.Duration, tell func(done int)) (*Forecast, error) {
 	f := &Forecast{Whole: true, Rounds: x.rounds(), Others: x.Others}
 	start := time.Now()
 	first := map[string]bool{} // labels that were laid out at least once
-	for _, q := range p.Parts {
+	for _, q := range a.Parts {
 		for _, at := range q.Points {
 			labels := map[string]string{} // by the key of their records
 			load := Load{Point: at}

@@ -17,35 +17,35 @@ type Network struct {
 }
 
 // Trained is the agenda with every part trained until t.
-func (p Agenda) Trained(t record.TrainingPlan) Agenda {
-	return p.train(t, func(Part) bool { return true })
+func (a Agenda) Trained(t record.TrainingPlan) Agenda {
+	return a.train(t, func(Part) bool { return true })
 }
 
 // Until is the agenda with limits t for the parts that it trains.
-func (p Agenda) Until(t record.TrainingPlan) Agenda {
-	return p.train(t, func(q Part) bool { return q.Training != nil })
+func (a Agenda) Until(t record.TrainingPlan) Agenda {
+	return a.train(t, func(q Part) bool { return q.Training != nil })
 }
 
-func (p Agenda) train(t record.TrainingPlan, want func(Part) bool) Agenda {
-	p.Parts = slices.Clone(p.Parts)
-	for i := range p.Parts {
-		if want(p.Parts[i]) {
-			p.Parts[i].Training = &t
+func (a Agenda) train(t record.TrainingPlan, want func(Part) bool) Agenda {
+	a.Parts = slices.Clone(a.Parts)
+	for i := range a.Parts {
+		if want(a.Parts[i]) {
+			a.Parts[i].Training = &t
 		}
 	}
-	return p
+	return a
 }
 
 // Sweeps is the agenda without the parts that are trained.
-func (p Agenda) Sweeps() Agenda {
-	p.Parts = slices.DeleteFunc(slices.Clone(p.Parts), func(q Part) bool { return q.Training != nil })
-	return p
+func (a Agenda) Sweeps() Agenda {
+	a.Parts = slices.DeleteFunc(slices.Clone(a.Parts), func(q Part) bool { return q.Training != nil })
+	return a
 }
 
 // Networks lists the networks that the agenda trains.
-func (p Agenda) Networks() []Network {
+func (a Agenda) Networks() []Network {
 	var list []Network
-	for _, q := range p.Parts {
+	for _, q := range a.Parts {
 		if q.Training == nil {
 			continue
 		}

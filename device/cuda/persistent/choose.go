@@ -49,7 +49,7 @@ const (
 	first           // in any case
 	ifNone          // if none of those fits, or the cheapest of those is mma-poll
 	lastResort      // if none at all fits
-	additional         // in any case; that it fits keeps no other out
+	additional      // in any case; that it fits keeps no other out
 )
 
 // provided returns t if ok, else never.

@@ -75,7 +75,7 @@ type Cells map[scanKey]*scanCell
 type scanKey struct {
 	cell            *cell.Cell
 	train, backward bool
-	resets            bool // sequences begin anew at some steps
+	resets          bool // sequences begin anew at some steps
 }
 
 // A load is a vector with one row per step. A state has one row more if both the state before a
