@@ -54,7 +54,7 @@ func (d *Device) lower(s *schedule.Schedule, k knob.Params) (lower.Lowering, err
 	return d.Trace(s, k, nil)
 }
 
-// Trace lowers s as Compile does, and calls told, if it is not nil, with what each pass has found.
+// Trace lowers s as Compile does, and calls report, if it is not nil, with what each pass has found.
 func (d *Device) Trace(s *schedule.Schedule, k knob.Params, report func(pass string, found []string)) (lower.Lowering, error) {
 	k, err := k.Complete(d.Knobs(s))
 	if err != nil {
