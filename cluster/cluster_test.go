@@ -311,7 +311,7 @@ func first(x, y Node, dir string) error {
 func shard(t *testing.T, dir string, index, records, exit int) *record.Run {
 	t.Helper()
 	s := record.Shard{Index: index, Count: 4, Of: "run", Points: 8, Records: 8, Own: 2}
-	m := record.Manifest{Plan: record.Plan{Hash: "h", Points: 2, Records: 2, Shard: &s}, Devices: []record.Device{{Key: "cpu-a"}}}
+	m := record.Manifest{Scope: record.Scope{Hash: "h", Points: 2, Records: 2, Shard: &s}, Devices: []record.Device{{Key: "cpu-a"}}}
 	r, err := record.Claim(dir, record.ShardFolder(s), m)
 	if err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func Lookup(id string) (study.Experiment, error) {
 // Of is the ID of the experiment that made a run, by the plan's summary; "" if none
 // did.
 func Of(m record.Manifest) string {
-	id, _, _ := strings.Cut(m.Plan.Summary, ":")
+	id, _, _ := strings.Cut(m.Scope.Summary, ":")
 	if slices.Contains(IDs(), id) {
 		return id
 	}

@@ -10,11 +10,11 @@ import (
 	"rnnbench/experiments/study"
 	"rnnbench/plots"
 	"rnnbench/record"
-	"rnnbench/tuner/plan"
+	"rnnbench/tuner/agenda"
 )
 
-// shardsOf divides a plan, and says which shard measures what: by point and label.
-func shardsOf(t *testing.T, id string, q plan.Plan, n int, gpu bool) map[string]int {
+// shardsOf divides an agenda, and says which shard measures what: by point and label.
+func shardsOf(t *testing.T, id string, q agenda.Agenda, n int, gpu bool) map[string]int {
 	t.Helper()
 	d, err := q.Divide(n, gpu)
 	if err != nil {
@@ -51,11 +51,11 @@ func TestShards(t *testing.T) {
 		d.Facts = map[string]string{"workers": "4", record.RivalFact + "pytorch": "2 graph=0,1"}
 		on := study.TargetOf(d)
 		for _, e := range experiments.All() {
-			quick := e.Plan(study.Quick, on)
+			quick := e.Agenda(study.Quick, on)
 			if why, _ := e.Declines(on); why != "" || quick.Records() == 0 {
 				continue
 			}
-			shardsOf(t, e.ID, e.Plan(study.Full, on), n, on.GPU)
+			shardsOf(t, e.ID, e.Agenda(study.Full, on), n, on.GPU)
 			owner := shardsOf(t, e.ID, quick, n, on.GPU)
 			whole := synthetic(e, on)
 			at := map[record.Point]int{}

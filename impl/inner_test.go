@@ -4,17 +4,17 @@ import (
 	"errors"
 	"testing"
 
+	"rnnbench/cells"
 	"rnnbench/impl"
 	"rnnbench/impl/impltest"
 	"rnnbench/rnn"
-	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
 
 // TestInnerDeclines: techniques with one recurrent product a step decline cells with inner gates, and
 // the others take them. None takes a projection.
 func TestInnerDeclines(t *testing.T) {
-	for _, c := range cell.Inners() {
+	for _, c := range cells.Inners() {
 		p := rnn.Problem{Cell: c, Pass: rnn.Train, Input: 3, Hidden: 4, Layers: 2, Batch: 2, Steps: 3}
 		for _, tech := range impl.All() {
 			_, _, err := rnn.Layout(tech, p, nil)
@@ -40,7 +40,7 @@ func TestInnerDeclines(t *testing.T) {
 // TestInnerCounts: the products of a step and its gradient are as many operations as the problem asks
 // for, whether a gate's product waits for another or not.
 func TestInnerCounts(t *testing.T) {
-	for _, c := range cell.Inners() {
+	for _, c := range cells.Inners() {
 		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
 			p := rnn.Problem{Cell: c, Pass: pass, Input: 3, Hidden: 4, Layers: 2, Batch: 2, Steps: 5, Output: 3}
 			for _, name := range []string{"naive", "cudnnstyle", "scc"} {
@@ -64,7 +64,7 @@ func TestEmulatedInner(t *testing.T) {
 	for i, name := range []string{"naive", "cudnnstyle", "scc"} {
 		var ps []rnn.Problem
 		for j, precision := range []rnn.Precision{rnn.FP32, rnn.BF16} {
-			p := rnn.Problem{Cell: cell.Inners()[(i+2*j)%4], Pass: rnn.Train, Input: 5, Hidden: 17, Layers: 2, Batch: 3, Steps: 4, Output: 3, Precision: precision}
+			p := rnn.Problem{Cell: cells.Inners()[(i+2*j)%4], Pass: rnn.Train, Input: 5, Hidden: 17, Layers: 2, Batch: 3, Steps: 4, Output: 3, Precision: precision}
 			ps = append(ps, p)
 		}
 		ps = append(ps, ps[0])

@@ -38,7 +38,7 @@ type module struct {
 	layers int  // one more than the largest number
 	ways   int  // 2: a name is of the way from the last step
 	of     map[part]stored
-	beside []string // names of the module's other tensors
+	others []string // names of the module's other tensors
 
 	operator, activation string // as stored has them
 }
@@ -115,7 +115,7 @@ func modulesOf(tensors []stored) ([]*module, error) {
 			}
 			for _, m := range found[t.name[:at]] {
 				if m != nil {
-					m.beside = append(m.beside, t.name[at+1:])
+					m.others = append(m.others, t.name[at+1:])
 				}
 			}
 		}
@@ -321,11 +321,11 @@ func (m *module) cellOf(s sizes) (c *cell.Cell, notes []string) {
 			c = cell.RNNReLU
 		}
 	}
-	switch n := len(m.beside); {
+	switch n := len(m.others); {
 	case n == 1:
-		notes = append(notes, fmt.Sprintf("left out: %s, which PyTorch's module does not have", short(m.beside[0])))
+		notes = append(notes, fmt.Sprintf("left out: %s, which PyTorch's module does not have", short(m.others[0])))
 	case n > 1:
-		notes = append(notes, fmt.Sprintf("left out: %s and %d more tensors, which PyTorch's module does not have", short(m.beside[0]), n-1))
+		notes = append(notes, fmt.Sprintf("left out: %s and %d more tensors, which PyTorch's module does not have", short(m.others[0]), n-1))
 	}
 	return c, notes
 }

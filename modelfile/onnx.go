@@ -37,7 +37,7 @@ func readONNX(s source) ([]Layer, error) {
 	if _, err := io.ReadFull(io.NewSectionReader(s, 0, s.size), data); err != nil {
 		return nil, err
 	}
-	model, err := onnx.Parse(data, onnx.Beside(s.path))
+	model, err := onnx.Parse(data, onnx.ExternalData(s.path))
 	if err != nil {
 		return nil, err
 	}

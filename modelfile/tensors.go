@@ -277,7 +277,7 @@ func (s *search) visit(v any, at place) {
 	case strings.HasPrefix(class.Module, "__torch__"):
 		s.module(state, state, at)
 	case parameters != nil && modules != nil:
-		at.operator, at.activation = told(class, state)
+		at.operator, at.activation = operatorOf(class, state)
 		s.module(parameters, modules, at)
 	default:
 		s.dict(o, at)
@@ -298,8 +298,8 @@ func classOf(o *pickle.Object) pickle.Global {
 	return g
 }
 
-// told returns what a module of PyTorch says of itself.
-func told(class pickle.Global, state *pickle.Object) (operator, activation string) {
+// operatorOf returns what a module of PyTorch says of itself.
+func operatorOf(class pickle.Global, state *pickle.Object) (operator, activation string) {
 	mode, _ := state.Get("mode").(string)
 	if class.Module == "torch.nn.modules.rnn" && mode == "" {
 		mode = strings.TrimSuffix(class.Name, "Cell")

@@ -79,7 +79,7 @@ func around(p vg.Point) vg.Rectangle {
 
 // format formats a value with its interval, if lo < hi.
 func (a Axis) format(v, lo, hi float64) string {
-	format := a.Spell
+	format := a.FormatValue
 	if format == nil {
 		format = quantity.Short
 	}

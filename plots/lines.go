@@ -34,7 +34,7 @@ func Lines(recs []record.Record, s Spec) (*Chart, error) {
 		Title:    v.title(capital(v.what()) + " against " + v.x.Title),
 		Subtitle: v.subtitle(v.X),
 		X:        v.xAxis(),
-		Y:        Axis{Title: capital(v.withUnit()), Scale: v.scale(), Format: v.measure.Tick, Spell: v.measure.Format, Zero: true},
+		Y:        Axis{Title: capital(v.withUnit()), Scale: v.scale(), Format: v.measure.Tick, FormatValue: v.measure.Format, Zero: true},
 		Panels:   panels,
 		Notes:    notes,
 	}
@@ -77,7 +77,7 @@ func (v *view) xAxis() Axis {
 	if v.x.Progress {
 		return Axis{Title: capital(v.x.Title), Scale: Linear}
 	}
-	a := Axis{Title: capital(v.x.Title), Format: quantity.Size, Spell: quantity.Size}
+	a := Axis{Title: capital(v.x.Title), Format: quantity.Size, FormatValue: quantity.Size}
 	for _, r := range v.recs {
 		if n, ok := v.x.Number(r); ok {
 			a.Places = append(a.Places, n)

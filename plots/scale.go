@@ -20,11 +20,11 @@ const (
 
 // An Axis describes an axis of a figure.
 type Axis struct {
-	Title  string // with the unit
-	Scale  Scale
-	Places []float64            // preferred values for ticks, such as the sizes of a sweep
-	Format func(float64) string // formats a tick; nil: with SI prefixes
-	Spell  func(float64) string // formats a value; nil: with SI prefixes
+	Title       string // with the unit
+	Scale       Scale
+	Places      []float64            // preferred values for ticks, such as the sizes of a sweep
+	Format      func(float64) string // formats a tick; nil: with SI prefixes
+	FormatValue func(float64) string // formats a value; nil: with SI prefixes
 	// Zero keeps 0 on a linear scale, so that lengths from 0 can be compared.
 	Zero bool
 }

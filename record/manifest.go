@@ -21,7 +21,7 @@ type Manifest struct {
 	Config      json.RawMessage `json:"config"` // as resolved from flags, environment, file and defaults
 	Environment Environment     `json:"env"`
 	Devices     []Device        `json:"devices"`
-	Plan        Plan            `json:"plan"`
+	Scope       Scope           `json:"plan"`
 	Training    *TrainingPlan   `json:"training,omitempty"` // what a run of train trains, and until when; absent: no run of train
 	Winners     []Winner        `json:"winners,omitempty"`  // what a tune chose at each point; absent: no tune
 	Merged      *Merged         `json:"merged,omitempty"`   // the shards that were merged into the run; absent: it was measured whole
@@ -78,11 +78,11 @@ func OtherRivals(a, b Device) (names []string) {
 // OnGPU reports whether a device's key is that of a GPU.
 func OnGPU(key string) bool { return strings.HasPrefix(key, "cuda-") }
 
-// A Plan is what a run was to measure.
-type Plan struct {
-	Hash    string `json:"hash"`    // of the points and techniques; of a shard, of the whole plan
+// A Scope sums up what a run was to measure.
+type Scope struct {
+	Hash    string `json:"hash"`    // of the points and techniques; of a shard, of the whole agenda
 	Points  int    `json:"points"`  // problems
 	Records int    `json:"records"` // problems × techniques, skipped ones included
 	Summary string `json:"summary"`
-	Shard   *Shard `json:"shard,omitempty"` // absent: the plan was not divided
+	Shard   *Shard `json:"shard,omitempty"` // absent: the agenda was not divided
 }

@@ -158,7 +158,7 @@ func ShardsOf(dir, hash, label, device string) map[string]Manifest {
 		if !e.IsDir() || !HasManifest(path) {
 			continue
 		}
-		if m, err := ReadManifest(path); err == nil && m.Plan.Shard != nil && m.Plan.Hash == hash && m.Label == label && len(m.Devices) > 0 && m.Devices[0].Key == device {
+		if m, err := ReadManifest(path); err == nil && m.Scope.Shard != nil && m.Scope.Hash == hash && m.Label == label && len(m.Devices) > 0 && m.Devices[0].Key == device {
 			found[path] = m
 		}
 	}

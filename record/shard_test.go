@@ -9,14 +9,14 @@ import (
 
 // shardManifest is the manifest of the second of three shards.
 func shardManifest() Manifest {
-	return Manifest{Plan: Plan{Shard: &Shard{Index: 2, Count: 3, Of: "run"}}}
+	return Manifest{Scope: Scope{Shard: &Shard{Index: 2, Count: 3, Of: "run"}}}
 }
 
 // TestClaim: a shard's folder always has the same name, so its run continues. A second process is
 // refused. A process that was killed early leaves nothing in the way.
 func TestClaim(t *testing.T) {
 	dir := t.TempDir()
-	name := ShardFolder(*shardManifest().Plan.Shard)
+	name := ShardFolder(*shardManifest().Scope.Shard)
 	if err := os.MkdirAll(filepath.Join(dir, name), 0o777); err != nil || os.WriteFile(filepath.Join(dir, name, recordsFile), nil, 0o666) != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func makeFolder(dir string, m *Manifest) (string, error) {
 		device = slug(m.Devices[0].Key)
 	}
 	for attempt := range 1000 {
-		hash := sha256.Sum256(fmt.Appendf(nil, "%s %q %d %d %d", m.Plan.Hash, m.Argv, m.PID, time.Now().UnixNano(), attempt))
+		hash := sha256.Sum256(fmt.Appendf(nil, "%s %q %d %d %d", m.Scope.Hash, m.Argv, m.PID, time.Now().UnixNano(), attempt))
 		m.Run = fmt.Sprintf("%s-%s-%x", m.Started.Format("20060102T150405Z"), device, hash[:2])
 		path := filepath.Join(dir, m.Run)
 		err := os.Mkdir(path, 0o777)

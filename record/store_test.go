@@ -82,7 +82,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := run.Update(func(m *Manifest) { m.Plan = Plan{Hash: "abc", Points: 3, Records: 3, Summary: "3 points"} }); err != nil {
+	if err := run.Update(func(m *Manifest) { m.Scope = Scope{Hash: "abc", Points: 3, Records: 3, Summary: "3 points"} }); err != nil {
 		t.Fatal(err)
 	}
 	if err := run.Finish(3); err != nil {

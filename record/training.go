@@ -13,7 +13,7 @@ import (
 const checkpoints = "checkpoint-*.npz"
 
 // Checkpoint is the path of a network's checkpoint in the run in dir. network is its number in the
-// whole plan, from 1, in shards too.
+// whole agenda, from 1, in shards too.
 func Checkpoint(dir string, network int) string {
 	return filepath.Join(dir, fmt.Sprintf("checkpoint-%d.npz", network))
 }

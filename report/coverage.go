@@ -45,7 +45,7 @@ func (r *Recorded) preferred(other *Recorded) bool {
 
 // complete is the share of the planned records that r has, at most 1.
 func (r *Recorded) complete() float64 {
-	return min(1, float64(r.made())/float64(max(1, r.Set.Manifest.Plan.Records)))
+	return min(1, float64(r.made())/float64(max(1, r.Set.Manifest.Scope.Records)))
 }
 
 // Coverage is the table of what is recorded for each experiment, and how.
@@ -103,7 +103,7 @@ func (r *Recorded) state() string {
 		words += " on " + strings.TrimPrefix(m.Devices[0].Key, "cuda-")
 	}
 	switch {
-	case m.Plan.Records == 0:
+	case m.Scope.Records == 0:
 		words += ", computed"
 	case r.Report != nil && r.Report.Reduced:
 		words += ", reduced size"
@@ -111,8 +111,8 @@ func (r *Recorded) state() string {
 	if m.Merged != nil {
 		words += ", in " + quantity.Plural(m.Merged.Count, "shard")
 	}
-	if n := r.made(); n < m.Plan.Records {
-		words += fmt.Sprintf(", %d of %d planned", n, m.Plan.Records)
+	if n := r.made(); n < m.Scope.Records {
+		words += fmt.Sprintf(", %d of %d planned", n, m.Scope.Records)
 	}
 	wrong, failed := 0, 0
 	for _, one := range quantity.Latest(r.Set.Records) {

@@ -24,7 +24,7 @@ func TestCoverage(t *testing.T) {
 	}
 	dirty := true
 	run := func(key, revision string, made int, recs ...record.Record) Reproduction {
-		m := record.Manifest{Started: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Devices: []record.Device{{Key: key}}, Plan: record.Plan{Records: 3}}
+		m := record.Manifest{Started: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), Devices: []record.Device{{Key: key}}, Scope: record.Scope{Records: 3}}
 		m.Environment.Tool = record.Tool{Revision: revision, Dirty: &dirty}
 		for i := len(recs); i < made; i++ {
 			more := newRecord(1)

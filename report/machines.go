@@ -54,7 +54,7 @@ type fact struct {
 func facts() []fact {
 	return []fact{
 		{"Run", func(m *record.Manifest) string { return m.Run }},
-		{"Plan", func(m *record.Manifest) string { return m.Plan.Summary }},
+		{"Plan", func(m *record.Manifest) string { return m.Scope.Summary }},
 		{"Started", func(m *record.Manifest) string { return when(m.Started) }},
 		{"Ended", ended},
 		{"Resumed", resumed},

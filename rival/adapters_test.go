@@ -2,18 +2,17 @@ package rival_test
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"rnnbench/cells"
 	"rnnbench/device"
 	"rnnbench/rival"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
-	"rnnbench/rnn/equations"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -23,29 +22,19 @@ type adapter struct {
 	cells      []string
 	precisions []rnn.Precision
 	directions []rnn.Direction
-	lengths    bool       // sequences may have lengths of their own
-	projects   []string   // cells that may have a projection
-	resets     bool       // sequences may begin anew
-	heads      bool       // layers may have heads
-	norms      []string   // cells whose products may be normalised
-	inference  bool       // it runs no training
-	calls      bool       // layers may be called step by step
-	other      string     // a knob that has calls made in another way; "": none
-	file       *cell.Cell // a cell of a file of equations; nil: none
+	lengths    bool     // sequences may have lengths of their own
+	projects   []string // cells that may have a projection
+	resets     bool     // sequences may begin anew
+	heads      bool     // layers may have heads
+	norms      []string // cells whose products may be normalised
+	inference  bool     // it runs no training
+	calls      bool     // layers may be called step by step
+	other      string   // a knob that has calls made in another way; "": none
 	knobs      knob.Params
 	command    []string
 }
 
 const noTorch = "no python3 here has PyTorch and NumPy: apt-get install python3-torch"
-
-// tried are the cells that an adapter is asked for.
-func (a adapter) tried() []*cell.Cell {
-	list := slices.Concat(cell.All(), cell.Inners())
-	if a.file != nil {
-		list = append(list, a.file)
-	}
-	return list
-}
 
 // TestPyTorch compares rivals/pytorch.py with the reference, where PyTorch is installed.
 func TestPyTorch(t *testing.T) {
@@ -204,18 +193,10 @@ func TestONNXRuntime(t *testing.T) {
 		t.Skip(err)
 	}
 	r.Close()
-	const file = "../cells/gru-before.cell"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, err := equations.Parse(file, "gru-before", string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := cells.Inners()[0] // the one that ONNX has
 	hold(t, adapter{
-		cells: []string{"rnn-tanh", "rnn-relu", "gru", "gru-before", before.Name, "lstm", "lstm-peephole"}, precisions: []rnn.Precision{rnn.FP32},
-		directions: []rnn.Direction{rnn.FromFirst, rnn.FromLast, rnn.BothWays}, lengths: true, inference: true, calls: true, file: before, command: command,
+		cells: []string{"rnn-tanh", "rnn-relu", "gru", before.Name, "lstm", "lstm-peephole"}, precisions: []rnn.Precision{rnn.FP32},
+		directions: []rnn.Direction{rnn.FromFirst, rnn.FromLast, rnn.BothWays}, lengths: true, inference: true, calls: true, command: command,
 	})
 }
 
@@ -231,7 +212,7 @@ func hold(t *testing.T, a adapter) {
 		t.Error("it does not say its version")
 	}
 	holdCalls(t, r, a)
-	for _, c := range a.tried() {
+	for _, c := range slices.Concat(cell.All(), cells.Inners()) {
 		for i, p := range []rnn.Problem{
 			{Input: 1, Hidden: 1, Layers: 1, Batch: 1, Steps: 1},
 			{Input: 13, Hidden: 17, Layers: 1, Batch: 3, Steps: 5},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/cells"
 	"rnnbench/device"
 	"rnnbench/rival"
 	"rnnbench/rnn"
@@ -116,7 +117,7 @@ func TestInvalidCalls(t *testing.T) {
 
 // holdCalls checks every cell of an adapter at odd sizes, called step by step.
 func holdCalls(t *testing.T, r *rival.Rival, a adapter) {
-	for _, c := range a.tried() {
+	for _, c := range slices.Concat(cell.All(), cells.Inners()) {
 		for _, p := range []rnn.Problem{
 			{Input: 1, Hidden: 1, Layers: 1, Batch: 1, Steps: 1, Calls: 3},
 			{Input: 13, Hidden: 17, Layers: 1, Batch: 1, Steps: 1, Calls: 9},

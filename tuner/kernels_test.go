@@ -18,16 +18,16 @@ type teller struct {
 	kernels []device.Kernel
 }
 
-type told struct {
+type launching struct {
 	device.Program
 	kernels []device.Kernel
 }
 
-func (p told) Kernels() []device.Kernel { return p.kernels }
+func (p launching) Kernels() []device.Kernel { return p.kernels }
 
 func (d teller) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
 	p, err := d.Device.Compile(s, k)
-	return told{p, d.kernels}, err
+	return launching{p, d.kernels}, err
 }
 
 // recordOn is the record of naive at a small point.

@@ -143,7 +143,7 @@ func shardName(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if m, err := record.ReadManifest("out/" + e.Name()); err == nil && m.Plan.Shard != nil {
+		if m, err := record.ReadManifest("out/" + e.Name()); err == nil && m.Scope.Shard != nil {
 			return e.Name()
 		}
 	}

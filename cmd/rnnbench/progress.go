@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rnnbench/tuner/plan"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/progress"
 )
 
@@ -26,7 +26,7 @@ func progressFlag(p *program, cmd *cobra.Command) {
 }
 
 // Progress returns a display of a sweep's progress; f forecasts its time, and may be nil.
-func (p *program) Progress(f *plan.Forecast, total int) *progress.Progress {
+func (p *program) Progress(f *agenda.Forecast, total int) *progress.Progress {
 	return progress.New(p.progressOptions(total), f)
 }
 

@@ -91,4 +91,4 @@ If several runs measured the same points, the report adds their labels.`,
 }
 
 // computed reports whether a run belongs to an experiment that measures nothing.
-func computed(s record.Set) bool { return s.Manifest.Label != "" && s.Manifest.Plan.Records == 0 }
+func computed(s record.Set) bool { return s.Manifest.Label != "" && s.Manifest.Scope.Records == 0 }

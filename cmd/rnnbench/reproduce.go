@@ -20,12 +20,12 @@ import (
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/train/training"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/auto"
 	"rnnbench/tuner/bench"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/job"
-	"rnnbench/tuner/plan"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -224,7 +224,7 @@ func listExperiments(p *program, format string) error {
 
 // reproduce measures one experiment and reports on it. With before, it measures only what that
 // run lacks.
-func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, e study.Experiment, size study.Size, before *record.Manifest, of *session.Sitting) error {
+func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, e study.Experiment, size study.Size, before *record.Manifest, of *session.Entry) error {
 	c := &f.Config
 	c.Measure.Energy = c.Measure.Energy || e.Energy
 	f.Rivals, c.Grid.Impl, c.Grid.SkipImpl = e.Rivals != "" || e.TakesRivals, nil, nil // an experiment names its own techniques
@@ -245,9 +245,9 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 	if why, hint := e.Declines(on); why != "" {
 		return exit.With(exit.NoDevice, errors.New(why), hint)
 	}
-	q := e.Plan(size, on)
+	q := e.Agenda(size, on)
 	if before != nil {
-		if quick := e.Plan(study.Quick, on); quick.Hash() == before.Plan.Hash {
+		if quick := e.Agenda(study.Quick, on); quick.Hash() == before.Scope.Hash {
 			q = quick
 		}
 	}
@@ -257,7 +257,7 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 	if err := j.Set(q, "omit --resume to start a new run"); err != nil {
 		return misused(cmd, err)
 	}
-	if err := training.Readable(j.Plan.Networks()); err != nil {
+	if err := training.Readable(j.Agenda.Networks()); err != nil {
 		return fmt.Errorf("%s: %w", e.ID, err)
 	}
 	if j.Before == nil || !b.TakeLimits(j.Before) { // all records of a run are compared to the same peaks
@@ -270,10 +270,10 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 		return err
 	}
 	j.TellEnergy()
-	if j.Plan.Records() == 0 {
+	if j.Agenda.Records() == 0 {
 		return compute(p, f, j, e, of)
 	}
-	decided, err := b.Choose(j.Plan)
+	decided, err := b.Choose(j.Agenda)
 	if err != nil {
 		return misused(cmd, err)
 	}
@@ -285,7 +285,7 @@ func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlag
 }
 
 // measureExperiment measures an experiment with techniques decided, and reports on it.
-func measureExperiment(ctx context.Context, p *program, f *sweepFlags, j *job.Job, decided plan.Plan, e study.Experiment, of *session.Sitting) error {
+func measureExperiment(ctx context.Context, p *program, f *sweepFlags, j *job.Job, decided agenda.Agenda, e study.Experiment, of *session.Entry) error {
 	look, err := j.Bench.Forecast(ctx, decided, f.Config.Measure)
 	if err != nil {
 		return err
@@ -336,7 +336,7 @@ func reportOn(p *program, b *bench.Bench, e study.Experiment, end *job.Ending, f
 }
 
 // compute reports on an experiment that has nothing to measure.
-func compute(p *program, f *sweepFlags, j *job.Job, e study.Experiment, of *session.Sitting) error {
+func compute(p *program, f *sweepFlags, j *job.Job, e study.Experiment, of *session.Entry) error {
 	p.Note("%s (%s)", e.Title, e.Source)
 	if f.DryRun {
 		p.Note("this experiment is computed; nothing to measure")

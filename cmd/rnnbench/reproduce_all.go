@@ -27,15 +27,15 @@ import (
 func reproduceAll(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, s *session.Session) error {
 	var outcome error
 	f.sum = &total{}
-	purse := session.NewPurse(s, f.Config.Measure.Budget)
+	budget := session.NewBudget(s, f.Config.Measure.Budget)
 	for _, x := range s.Entries {
 		if x.Finished() {
 			p.Note("%s: already finished", x.ID)
 			continue
 		}
-		share, ok := purse.Share()
+		share, ok := budget.Share()
 		if !ok {
-			if err := purse.Refuse(x); err != nil {
+			if err := budget.Refuse(x); err != nil {
 				return err
 			}
 			continue
@@ -61,8 +61,8 @@ func reproduceAll(ctx context.Context, p *program, cmd *cobra.Command, f *sweepF
 		p.Note("%s", f.sum)
 		return outcome
 	}
-	if purse.Refused > 0 {
-		p.Note("budget of %v exhausted; %s not begun", f.Config.Measure.Budget, plural(purse.Refused, "experiment"))
+	if budget.Refused > 0 {
+		p.Note("budget of %v exhausted; %s not begun", f.Config.Measure.Budget, plural(budget.Refused, "experiment"))
 	}
 	return errors.Join(outcome, presentAll(p, s, f.format))
 }
@@ -93,7 +93,7 @@ func needs(id string) string {
 }
 
 // reproduceEntry measures one experiment of a session, or what its run lacks, within a budget.
-func reproduceEntry(ctx context.Context, p *program, cmd *cobra.Command, f sweepFlags, x *session.Sitting, budget time.Duration) error {
+func reproduceEntry(ctx context.Context, p *program, cmd *cobra.Command, f sweepFlags, x *session.Entry, budget time.Duration) error {
 	e, err := experiments.Lookup(x.ID)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func presentAll(p *program, s *session.Session, format string) error {
 		return err
 	}
 	p.Note("wrote %s", page)
-	if slices.ContainsFunc(s.Entries, func(x *session.Sitting) bool { return x.Run != "" && !x.Done || x.Reason == session.NotBegun }) {
+	if slices.ContainsFunc(s.Entries, func(x *session.Entry) bool { return x.Run != "" && !x.Done || x.Reason == session.NotBegun }) {
 		p.Note("hint: rnnbench reproduce all --resume %s completes unfinished experiments", s.Dir)
 	}
 	return nil

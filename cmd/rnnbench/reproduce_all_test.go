@@ -30,8 +30,8 @@ func TestReproduceAll(t *testing.T) {
 		t.Fatalf("sessions %v: %s", pages, stderr)
 	}
 	barrier, some, _, err := record.Read(config.Dir) // the latest
-	if err != nil || len(some) == 0 || len(some) >= barrier.Plan.Records {
-		t.Fatalf("%d of %d records: %v", len(some), barrier.Plan.Records, err)
+	if err != nil || len(some) == 0 || len(some) >= barrier.Scope.Records {
+		t.Fatalf("%d of %d records: %v", len(some), barrier.Scope.Records, err)
 	}
 
 	o := rnnbench(t, "reproduce all --resume")
@@ -40,8 +40,8 @@ func TestReproduceAll(t *testing.T) {
 		t.Errorf("quick sizes agree:\n%s", o.out)
 	}
 	again, all, _, err := record.Read(config.Dir)
-	if err != nil || again.Run != barrier.Run || len(all) != barrier.Plan.Records {
-		t.Errorf("%d of %d records in run %s after %s: %v", len(all), barrier.Plan.Records, again.Run, barrier.Run, err)
+	if err != nil || again.Run != barrier.Run || len(all) != barrier.Scope.Records {
+		t.Errorf("%d of %d records in run %s after %s: %v", len(all), barrier.Scope.Records, again.Run, barrier.Run, err)
 	}
 	page, err := os.ReadFile(filepath.Join(filepath.Dir(pages[0]), "index.html"))
 	if err != nil {

@@ -63,14 +63,14 @@ func TestReproduce(t *testing.T) {
 	line := "reproduce diamos-barrier --quick --no-verify --out sittings" + strings.Replace(quickly, "2", "1", 2)
 	rnnbench(t, line+" --budget 1ns").want(t, exit.Done, nil, []string{"budget of 1ns exhausted", "hint: rnnbench reproduce diamos-barrier --resume sittings"})
 	first, some, _, err := record.Read("sittings")
-	if err != nil || len(some) == 0 || len(some) == first.Plan.Records {
+	if err != nil || len(some) == 0 || len(some) == first.Scope.Records {
 		t.Fatalf("%v: %d records", err, len(some))
 	}
 	rnnbench(t, "reproduce appleyard-table1 --resume sittings").want(t, exit.Usage, nil, []string{"its plan ("})
 	rnnbench(t, "reproduce diamos-barrier --resume sittings --budget 0s").want(t, exit.Done, nil, []string{"report.md"})
 	again, all, _, err := record.Read("sittings")
-	if err != nil || again.Run != first.Run || len(all) != first.Plan.Records {
-		t.Fatalf("%v: %d of %d records in run %s after %s", err, len(all), first.Plan.Records, again.Run, first.Run)
+	if err != nil || again.Run != first.Run || len(all) != first.Scope.Records {
+		t.Fatalf("%v: %d of %d records in run %s after %s", err, len(all), first.Scope.Records, again.Run, first.Run)
 	}
 
 	// An experiment that measures nothing is a run as well.
@@ -94,8 +94,8 @@ func TestReproduceShards(t *testing.T) {
 	}
 	rnnbench(t, "merge out").want(t, exit.Done, nil, []string{"2 of 2 shards merged into out", "15 records", "hint: rnnbench reproduce diamos-barrier --from out"})
 	m, recs, _, err := record.Read("out")
-	if err != nil || len(recs) != 15 || m.Plan.Records != 15 || len(m.Merged.Nodes) != 1 || m.Environment.Host.Name != "" {
-		t.Fatalf("%d of %d records, nodes %v of host %q, %v", len(recs), m.Plan.Records, m.Merged.Nodes, m.Environment.Host.Name, err)
+	if err != nil || len(recs) != 15 || m.Scope.Records != 15 || len(m.Merged.Nodes) != 1 || m.Environment.Host.Name != "" {
+		t.Fatalf("%d of %d records, nodes %v of host %q, %v", len(recs), m.Scope.Records, m.Merged.Nodes, m.Environment.Host.Name, err)
 	}
 	if slices.Contains(m.Argv, "--shard") || recs[0].Node.Name == "" || !strings.HasPrefix(recs[0].Node.Name, "node-") {
 		t.Errorf("arguments %q, records of node %v", m.Argv, recs[0].Node)

@@ -76,8 +76,8 @@ func TestReproduceTrains(t *testing.T) {
 	}
 	end := func(dir string) (losses []float64) {
 		m, recs, _, err := record.Read(dir)
-		if err != nil || len(recs) != 10 || m.Plan.Records != 4 {
-			t.Fatalf("%s has %d records of a plan of %d: %v", dir, len(recs), m.Plan.Records, err)
+		if err != nil || len(recs) != 10 || m.Scope.Records != 4 {
+			t.Fatalf("%s has %d records of a plan of %d: %v", dir, len(recs), m.Scope.Records, err)
 		}
 		for _, r := range recs {
 			if x := r.Training; x != nil {

@@ -13,10 +13,10 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/bench"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/job"
-	"rnnbench/tuner/plan"
 )
 
 // sweepFlags are the flags of sweep.
@@ -147,7 +147,7 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 			return misused(cmd, err)
 		}
 	}
-	q, err := j.Bench.Plan(f.Config)
+	q, err := j.Bench.Agenda(f.Config)
 	if err == nil {
 		q.Aside = f.Profile
 		err = j.Set(q, "omit --resume to start a new run, or omit the other flags to resume this one")
@@ -155,7 +155,7 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 	if err != nil {
 		return misused(cmd, err)
 	}
-	specs := j.Plan.Specs()
+	specs := j.Agenda.Specs()
 	if err := amongTechniques(cmd, f.baseline, len(specs), func(i int) (name, label string) { return specs[i].Name, specs[i].Label }); err != nil {
 		return err
 	}
@@ -168,18 +168,18 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 	j.Bench.AtLeast(j.Before)
 	j.TellEnergy()
 	if f.DryRun {
-		return dryRun(ctx, p, cmd, f, j, j.Plan)
+		return dryRun(ctx, p, cmd, f, j, j.Agenda)
 	}
-	look, err := j.Bench.Forecast(ctx, j.Plan, f.Config.Measure)
+	look, err := j.Bench.Forecast(ctx, j.Agenda, f.Config.Measure)
 	if err != nil {
 		return misused(cmd, err)
 	}
-	p.Note("%s", look.Line(j.Plan.Summary))
+	p.Note("%s", look.Line(j.Agenda.Summary))
 	run, err := j.Begin()
 	if err != nil {
 		return err
 	}
-	e, err := j.Measure(ctx, run, j.Plan, look)
+	e, err := j.Measure(ctx, run, j.Agenda, look)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func sweep(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags) e
 }
 
 // dryRun prints what would be measured of decided, with estimates of time and memory.
-func dryRun(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, j *job.Job, decided plan.Plan) error {
+func dryRun(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, j *job.Job, decided agenda.Agenda) error {
 	look, err := j.ForecastAll(ctx, decided)
 	if err != nil {
 		return misused(cmd, err)

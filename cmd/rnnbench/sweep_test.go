@@ -77,7 +77,7 @@ func TestSweep(t *testing.T) {
 		t.Error("a stream that is no terminal got control characters")
 	}
 	m, recs, _, err := record.Read(config.Dir)
-	if err != nil || len(recs) != 4 || m.Label != "first" || m.Exit == nil || *m.Exit != exit.Done || m.Finished == nil || m.Plan.Records != 4 || m.Counts[record.OK] != 4 {
+	if err != nil || len(recs) != 4 || m.Label != "first" || m.Exit == nil || *m.Exit != exit.Done || m.Finished == nil || m.Scope.Records != 4 || m.Counts[record.OK] != 4 {
 		t.Fatalf("%v: %d records, manifest %+v", err, len(recs), m)
 	}
 	if d := m.Devices[0]; d.Peak == nil || *d.Peak <= 0 || d.Facts["simd"] == "" || d.Key != recs[0].Device {

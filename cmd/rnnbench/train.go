@@ -150,7 +150,7 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 		return misused(cmd, err)
 	}
 	defer t.Close()
-	t.Bench.TellChoices(t.Plan.Specs())
+	t.Bench.TellChoices(t.Agenda.Specs())
 	return t.Train(ctx, f.format, func(run *record.Run, last []record.Record) error { return f.printLast(p, run, last) })
 }
 

@@ -13,10 +13,10 @@ import (
 	"rnnbench/internal/exit"
 	"rnnbench/plots/table"
 	"rnnbench/rnn/axis"
+	"rnnbench/tuner/campaign"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/job"
 	"rnnbench/tuner/search"
-	"rnnbench/tuner/tuning"
 )
 
 // tuneFlags are the flags of tune: those of sweep, and those of the search.
@@ -174,8 +174,8 @@ func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags) err
 }
 
 // winners returns a function that prints a table of winners, or another one instead.
-func (f *tuneFlags) winners(p *program) func(*tuning.Winners, *table.Table) error {
-	return func(w *tuning.Winners, instead *table.Table) error {
+func (f *tuneFlags) winners(p *program) func(*campaign.Winners, *table.Table) error {
+	return func(w *campaign.Winners, instead *table.Table) error {
 		switch {
 		case f.format == "jsonl" && w != nil:
 			return table.JSONL(p.out, w.Records)
@@ -210,7 +210,7 @@ func tuneFrom(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags)
 		return err
 	}
 	if f.DryRun {
-		list, candidates := tuning.Recorded(recs)
+		list, candidates := campaign.Recorded(recs)
 		p.Note("%s: %s in %s", plural(list.Points(), "point"), plural(candidates, "candidate"), plural(len(recs), "record"))
 		return f.winners(p)(list, nil)
 	}

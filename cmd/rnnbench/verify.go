@@ -60,10 +60,10 @@ func verify(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, 
 		return misused(cmd, err)
 	}
 	defer j.Close()
-	if j.Plan, err = j.Bench.Plan(f.Config); err != nil {
+	if j.Agenda, err = j.Bench.Agenda(f.Config); err != nil {
 		return misused(cmd, err)
 	}
-	q := j.Plan
+	q := j.Agenda
 	f.Config.Measure = f.Config.Measure.Once()
 	j.Bench.TellChoices(q.Specs())
 	look, err := j.Bench.Forecast(ctx, q, f.Config.Measure)

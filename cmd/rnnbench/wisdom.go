@@ -20,8 +20,8 @@ import (
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/auto"
 	"rnnbench/tuner/bench"
+	"rnnbench/tuner/campaign"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/tuning"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -144,13 +144,13 @@ func entryTable(list []wisdom.Entry) *table.Table {
 			table.Text(e.Tool), table.Text(e.Run), table.Text(e.Cache), {Text: fmt.Sprint(e.Complete), Value: e.Complete}, table.Text(objective), joules, {Text: fmt.Sprint(e.Unsure), Value: e.Unsure},
 		}
 		if e.RunnerUp != "" {
-			row[5] = table.Number(e.Lead, tuning.Slower(e.Lead))
+			row[5] = table.Number(e.Lead, campaign.Slower(e.Lead))
 			if e.Unsure {
 				row[5].Text += " (unsure)"
 			}
 		}
 		if e.RunnerUp != "" && e.Lead < 0 && t.Notes == nil {
-			t.Notes = []string{tuning.Behind}
+			t.Notes = []string{campaign.Behind}
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -191,7 +191,7 @@ func wisdomLookup(p *program) *cobra.Command {
 		}
 		defer b.Close()
 		s.Config.Grid.Impl = []string{auto.Name}
-		q, err := b.Plan(s.Config)
+		q, err := b.Agenda(s.Config)
 		if err != nil {
 			return misused(cmd, err)
 		}

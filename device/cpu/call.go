@@ -56,9 +56,9 @@ func (s session) together(lead func(run func(n int))) error {
 	if s.closed {
 		return errClosed
 	}
-	var beside sync.WaitGroup
+	var reduction sync.WaitGroup
 	if s.reducing >= 0 {
-		beside.Go(func() { s.reduce(s.runs) })
+		reduction.Go(func() { s.reduce(s.runs) })
 	}
 	done, pool := s.done, s.device.pool
 	on := pool.on
@@ -79,7 +79,7 @@ func (s session) together(lead func(run func(n int))) error {
 			s.team[0].dismiss(pool)
 		}
 	})
-	beside.Wait()
+	reduction.Wait()
 	return s.end(err)
 }
 

@@ -142,7 +142,7 @@ func (p *binder) bind() error {
 			}
 			first.Sums = second.Sums
 		}
-		first.Beside = &second.Product
+		first.Second = &second.Product
 		p.nodes[j].work, p.nodes[j].pieces = absorbed{}, 0
 		p.within[j] = i
 		p.nodes[i].pieces, p.nodes[i].takers = max(p.nodes[i].pieces, 1), 0

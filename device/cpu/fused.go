@@ -171,7 +171,7 @@ func (pl *planner) needs(s *schedule.Schedule, f simd.Format, k knob.Params) nee
 	all := func(members int) int { return members }
 	for i, j := range pl.packPairs(s, true) {
 		p, beside := pl.product(s.Nodes[i].Op.(schedule.Gemm), f), pl.product(s.Nodes[j].Op.(schedule.Gemm), f)
-		p.Beside = &beside
+		p.Second = &beside
 		product(p, all)
 	}
 	for i, block := range pl.inputs(s, f, k, true) {

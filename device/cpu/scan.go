@@ -216,12 +216,12 @@ func (w *scan) ask(v *fused.Vector, n, row, units int) {
 }
 
 // stretch advances the held states by steps from … to-1, counted from where the pass begins. No
-// sequence begins anew in them, or, with anew, all do at a single step.
-func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []float32, from, to int, anew bool) {
+// sequence begins anew in them, or, with reset, all do at a single step.
+func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []float32, from, to int, reset bool) {
 	if from == to {
 		return
 	}
-	packed := w.packed && !anew && c.rows > 1 && c.units == w.hidden
+	packed := w.packed && !reset && c.rows > 1 && c.units == w.hidden
 	first, sign := from*w.batch+c.row, 1 // row, direction
 	if w.backward {
 		first, sign = (w.steps-1-from)*w.batch+c.row, -1
@@ -231,7 +231,7 @@ func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []floa
 	stream := w.stream && l == &w.step
 	for i := range l.at {
 		at := &l.at[i]
-		if anew && at.cut {
+		if reset && at.cut {
 			v[i] = w.none()
 			continue
 		}
@@ -254,7 +254,7 @@ func (w *scan) stretch(own *scanScratch, c piece, l *loop, holds, factors []floa
 		v[i] = fused.Vector{Data: m.data, From: start*m.stride + c.unit, Row: m.stride, Step: m.stride * (1 - c.rows)} // Step goes back to a step's first row
 		if at.moves == perStep {
 			v[i].Step += sign * w.batch * m.stride
-			w.ask(&v[i], at.beside, sign*m.stride, c.units)
+			w.ask(&v[i], at.adjacent, sign*m.stride, c.units)
 			stream = stream && (!at.result || v[i].Aligned())
 		}
 	}

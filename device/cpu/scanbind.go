@@ -15,11 +15,11 @@ import (
 // A place says where a loop's vector lies in memory.
 type place struct {
 	matrix
-	moves  movement
-	state  int  // index in scan.carried, if it is held
-	result bool // it is a result, which may bypass the caches
-	cut    bool // it reads as 0 when a sequence begins anew
-	beside int  // vectors from this one on that the loop reads side by side
+	moves    movement
+	state    int  // index in scan.carried, if it is held
+	result   bool // it is a result, which may bypass the caches
+	cut      bool // it reads as 0 when a sequence begins anew
+	adjacent int  // vectors from this one on that the loop reads side by side
 }
 
 // A movement says how a vector advances from row to row.
@@ -164,7 +164,7 @@ func (p *binder) place(w *scan, find func(cell.Ref) matrix) {
 	for _, l := range w.loops() {
 		for i, ref := range l.Vectors() {
 			if at := &l.at[i]; at.moves != factor && at.moves != held {
-				at.matrix, at.result, at.beside = find(ref), fused.Bypasses(ref.Kind), l.SideBySide(ref)
+				at.matrix, at.result, at.adjacent = find(ref), fused.Bypasses(ref.Kind), l.SideBySide(ref)
 				w.packed = w.packed && (fused.Apart(ref.Kind) || at.moves == constant || at.stride == w.hidden)
 			}
 		}

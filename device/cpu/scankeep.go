@@ -90,12 +90,12 @@ func (w *scan) clear(c piece, holds []float32, row int) {
 func (w *scan) apart(own *scanScratch, c piece, l *loop, holds, factors []float32, step, row int) {
 	end := c.row + c.rows
 	for from := c.row; from < end; {
-		part, anew := c, w.isReset(row+from)
+		part, reset := c, w.isReset(row+from)
 		part.row, part.rows = from, 1
-		for !anew && from+part.rows < end && !w.isReset(row+from+part.rows) {
+		for !reset && from+part.rows < end && !w.isReset(row+from+part.rows) {
 			part.rows++
 		}
-		w.stretch(own, part, l, holds, factors, step, step+1, anew)
+		w.stretch(own, part, l, holds, factors, step, step+1, reset)
 		from += part.rows
 	}
 }

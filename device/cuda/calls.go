@@ -56,7 +56,7 @@ type server struct {
 
 // serve prepares the calls of c. The caller must call close, even after an error.
 func serve(p *program, c device.Calls) (*server, error) {
-	d, e := p.device.driver, p.plan.Elements[c.In.ID]
+	d, e := p.device.driver, p.lowering.Elements[c.In.ID]
 	s := &server{program: p, inputs: driver.Encode(c.Inputs, e)}
 	var err error
 	memory := func(bytes int) []byte {
@@ -69,7 +69,7 @@ func serve(p *program, c device.Calls) (*server, error) {
 		}
 		return m
 	}
-	s.in, s.out = memory(c.Each*e.Bytes()), memory(c.Read*p.plan.Elements[c.Out.ID].Bytes())
+	s.in, s.out = memory(c.Each*e.Bytes()), memory(c.Read*p.lowering.Elements[c.Out.ID].Bytes())
 	if smallCopy(len(s.in)) && smallCopy(len(s.out)) {
 		s.clock = memory(16)
 	}
@@ -98,7 +98,7 @@ func (s *server) steps(c device.Calls) ([]driver.Call, error) {
 	p := s.program
 	in, out := &driver.Copy{GPU: p.address(c.In), Host: s.in}, &driver.Copy{GPU: p.address(c.Out), Host: s.out, Out: true}
 	if s.clock != nil {
-		kernels := []launch.Command{lower.Carry(p.plan, in, s.clock[:8]), lower.Carry(p.plan, out, s.clock[8:])}
+		kernels := []launch.Command{lower.Carry(p.lowering, in, s.clock[:8]), lower.Carry(p.lowering, out, s.clock[8:])}
 		if err := p.device.load(kernels); err != nil {
 			return nil, err
 		}
@@ -173,5 +173,5 @@ func (s *server) close() error {
 
 // address returns the address of m.
 func (p *program) address(m *schedule.Matrix) driver.Pointer {
-	return p.base + driver.Pointer(p.plan.Offsets[m.ID])
+	return p.base + driver.Pointer(p.lowering.Offsets[m.ID])
 }

@@ -137,7 +137,7 @@ func (d *Device) probe() error {
 
 // Memory implements device.Device.
 func (d *Device) Memory(s *schedule.Schedule, k knob.Params) (int64, error) {
-	p, err := d.plan(s, k)
+	p, err := d.lower(s, k)
 	if err != nil {
 		return 0, err
 	}

@@ -62,7 +62,7 @@ func (p *program) Feed(values ...device.Filled) error {
 		if err != nil {
 			break
 		}
-		at, e := places[i], p.plan.Elements[v.Matrix.ID]
+		at, e := places[i], p.lowering.Elements[v.Matrix.ID]
 		bytes := at.host[:len(v.Values)*e.Bytes()]
 		driver.EncodeTo(bytes, v.Values, e)
 		err = d.CopyIn(at.at, bytes, driver.Copies)
@@ -117,7 +117,7 @@ func placeOf(p *program, m *schedule.Matrix) (*place, error) {
 	if i := slices.IndexFunc(p.feeder.places, func(at *place) bool { return at.matrix.ID == m.ID }); i >= 0 {
 		return p.feeder.places[i], nil
 	}
-	d, bytes := p.device.driver, m.Elements()*p.plan.Elements[m.ID].Bytes()
+	d, bytes := p.device.driver, m.Elements()*p.lowering.Elements[m.ID].Bytes()
 	host, err := d.HostMemory(bytes)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (p *program) take(m *schedule.Matrix) error {
 			return err
 		}
 		at.bytes, any = 0, true
-		p.stale = p.stale || lower.CountsOn(p.plan, at.matrix)
+		p.stale = p.stale || lower.CountsOn(p.lowering, at.matrix)
 	}
 	if any {
 		return d.Record(f.taken, 0)
@@ -188,7 +188,7 @@ func (p *program) Start() error {
 	err := run()
 	at := &f.runs[f.begun%len(f.runs)]
 	if err == nil {
-		err = d.CopyOut(at.status, p.base+driver.Pointer(p.plan.StatusOffset))
+		err = d.CopyOut(at.status, p.base+driver.Pointer(p.lowering.StatusOffset))
 	}
 	if err == nil {
 		err = d.Record(at.end, 0)

@@ -96,7 +96,7 @@ func (h *hosting) make(p *program) (err error) {
 		return err
 	}
 	clear(h.report)
-	for _, r := range lower.Parts(p.plan, p.nodes) {
+	for _, r := range lower.Parts(p.lowering, p.nodes) {
 		var one part
 		if one.list, err = enqueue(p, r); err != nil {
 			return err
@@ -133,8 +133,8 @@ func (p *program) Place(v schedule.View, offsets []int) (device.Place, error) {
 	case offsets != nil && len(offsets) != v.Rows:
 		return 0, fmt.Errorf("cuda: %d offsets are given for %d rows", len(offsets), v.Rows)
 	}
-	e := p.plan.Elements[m.ID]
-	r := hostedRows{counts: lower.CountsOn(p.plan, m)}
+	e := p.lowering.Elements[m.ID]
+	r := hostedRows{counts: lower.CountsOn(p.lowering, m)}
 	r.Rows = pointwise.Rows{At: p.address(m) + driver.Pointer(v.Row*v.Cols*e.Bytes()), Element: e, Rows: v.Rows, Cols: v.Cols, Quads: true}
 	if offsets != nil {
 		if r.Offsets, err = h.table(p, offsets, v.Cols); err != nil {
@@ -297,7 +297,7 @@ func (h *hosting) move(p *program, list []device.Move, out bool) (*moves, error)
 		if out && n == len(rows) {
 			report = driver.Pointer(uintptr(unsafe.Pointer(&h.report[0])))
 		}
-		c := lower.Moves(p.plan, p.base, rows[:n], out, report)
+		c := lower.Moves(p.lowering, p.base, rows[:n], out, report)
 		commands, m.launches, rows = append(commands, c), append(m.launches, c.Launch), rows[n:]
 	}
 	if err := p.device.load(commands); err != nil {
@@ -350,7 +350,7 @@ func (h *hosting) await(p *program) error {
 	switch d := p.device.driver; {
 	case h.graphs:
 		var word [4]byte
-		err = d.Download(word[:], p.base+driver.Pointer(p.plan.StatusOffset))
+		err = d.Download(word[:], p.base+driver.Pointer(p.lowering.StatusOffset))
 	case h.busy:
 		err = d.Await(h.ended)
 	}

@@ -45,7 +45,7 @@ func (d *Device) Precompile(s *schedule.Schedule, k knob.Params) {
 	if d.beginNetworks(s) || len(s.Nodes) > long {
 		return // few kernels, or too many operations
 	}
-	p, err := d.plan(s, k)
+	p, err := d.lower(s, k)
 	if err != nil {
 		return
 	}

@@ -13,7 +13,7 @@ var _ device.Predictor = (*Device)(nil)
 
 // Predict implements device.Predictor.
 func (d *Device) Predict(s *schedule.Schedule, k knob.Params) (device.Prediction, error) {
-	p, err := d.plan(s, k)
+	p, err := d.lower(s, k)
 	if err != nil {
 		return device.Prediction{}, err
 	}
@@ -28,7 +28,7 @@ func (d *Device) Predict(s *schedule.Schedule, k knob.Params) (device.Prediction
 	return device.Prediction{Seconds: p.Predict(nodes, p.Knobs["graph"] != 0, dispatch), Error: predictionError}, nil
 }
 
-// predictionError is the relative error of Plan.Predict.
+// predictionError is the relative error of Lowering.Predict.
 const predictionError = 0.25
 
 // TimeLaunches makes predictions use the cost of launches on this device, which the first

@@ -20,7 +20,7 @@ import (
 type program struct {
 	device   *Device
 	schedule *schedule.Schedule
-	plan     *lower.Plan
+	lowering *lower.Lowering
 	base     driver.Pointer
 	closed   bool
 
@@ -49,37 +49,37 @@ type calls struct {
 	ready driver.Sequence
 }
 
-// plan lowers s without allocating memory. k need not have all knobs.
-func (d *Device) plan(s *schedule.Schedule, k knob.Params) (lower.Plan, error) {
+// lower lowers s without allocating memory. k need not have all knobs.
+func (d *Device) lower(s *schedule.Schedule, k knob.Params) (lower.Lowering, error) {
 	return d.Trace(s, k, nil)
 }
 
-// Trace lowers s as Compile does, and calls told, if it is not nil, with what each pass has found.
-func (d *Device) Trace(s *schedule.Schedule, k knob.Params, report func(pass string, found []string)) (lower.Plan, error) {
+// Trace lowers s as Compile does, and calls report, if it is not nil, with what each pass has found.
+func (d *Device) Trace(s *schedule.Schedule, k knob.Params, report func(pass string, found []string)) (lower.Lowering, error) {
 	k, err := k.Complete(d.Knobs(s))
 	if err != nil {
-		return lower.Plan{}, fmt.Errorf("cuda: %w", err)
+		return lower.Lowering{}, fmt.Errorf("cuda: %w", err)
 	}
 	if len(persistent.Knobs(s)) > 0 {
 		if err := d.probe(); err != nil {
-			return lower.Plan{}, err
+			return lower.Lowering{}, err
 		}
 	}
 	if err := d.ready(s); err != nil {
-		return lower.Plan{}, err
+		return lower.Lowering{}, err
 	}
 	return lower.Trace(s, k, d.properties, d.networks, report)
 }
 
 // Compile implements device.Device.
 func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, error) {
-	lowered, err := d.plan(s, k)
+	lowered, err := d.lower(s, k)
 	if err != nil {
 		return nil, err
 	}
-	p := &program{device: d, schedule: s, plan: &lowered, streams: lower.Streams(s), graphed: lowered.Knobs["graph"] != 0}
-	if p.base, err = d.driver.Alloc(p.plan.Size()); err != nil {
-		return nil, fmt.Errorf("cuda: cannot allocate %d MiB: %w", p.plan.Size()>>20, err)
+	p := &program{device: d, schedule: s, lowering: &lowered, streams: lower.Streams(s), graphed: lowered.Knobs["graph"] != 0}
+	if p.base, err = d.driver.Alloc(p.lowering.Size()); err != nil {
+		return nil, fmt.Errorf("cuda: cannot allocate %d MiB: %w", p.lowering.Size()>>20, err)
 	}
 	err = errors.Join(p.clear(), d.driver.Streams(p.streams), p.bind())
 	if err == nil && lowered.Knobs["pick"] != 0 { // the library has tried algorithms, which wrote to results
@@ -96,7 +96,7 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 
 // clear zeroes every matrix and the words that kernels share.
 func (p *program) clear() error {
-	if err := p.device.driver.Clear(append(p.plan.Cleared(p.base), p.plan.Shared(p.base))...); err != nil {
+	if err := p.device.driver.Clear(append(p.lowering.Cleared(p.base), p.lowering.Shared(p.base))...); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	return nil
@@ -113,15 +113,15 @@ func (p *program) event(timed bool) (driver.Event, error) {
 
 // bind turns operations into launches and waits into events, and loads the kernels.
 func (p *program) bind() error {
-	prepare, nodes, err := p.plan.Emit(p.base)
+	prepare, nodes, err := p.lowering.Emit(p.base)
 	if err != nil {
 		return err
 	}
 	p.prepare.list = lower.PrepareCalls(prepare)
-	refresh := lower.Refresh(p.plan, p.base)
+	refresh := lower.Refresh(p.lowering, p.base)
 	p.refresh.list = lower.PrepareCalls(refresh)
 	p.stale = len(p.refresh.list) > 0
-	if p.run.list, err = enqueue(p, p.plan.Calls(nodes)); err != nil {
+	if p.run.list, err = enqueue(p, p.lowering.Calls(nodes)); err != nil {
 		return err
 	}
 	all := slices.Concat(nodes...)
@@ -163,8 +163,8 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 	if err := p.take(m); err != nil { // rows fed before, of which src may overwrite some
 		return fmt.Errorf("cuda: %w", err)
 	}
-	p.stale = p.stale || lower.CountsOn(p.plan, m)
-	return p.device.driver.Upload(p.base+driver.Pointer(p.plan.Offsets[m.ID]), driver.Encode(src, p.plan.Elements[m.ID]))
+	p.stale = p.stale || lower.CountsOn(p.lowering, m)
+	return p.device.driver.Upload(p.base+driver.Pointer(p.lowering.Offsets[m.ID]), driver.Encode(src, p.lowering.Elements[m.ID]))
 }
 
 // Read implements device.Program.
@@ -172,7 +172,7 @@ func (p *program) Read(m *schedule.Matrix, dst []float32) error {
 	if err := p.fits(m, len(dst)); err != nil {
 		return err
 	}
-	at, e := p.base+driver.Pointer(p.plan.Offsets[m.ID]), p.plan.Elements[m.ID]
+	at, e := p.base+driver.Pointer(p.lowering.Offsets[m.ID]), p.lowering.Elements[m.ID]
 	if e == driver.Single {
 		return p.device.driver.Download(driver.Bytes(dst), at)
 	}
@@ -259,7 +259,7 @@ func (p *program) settle() error {
 // checkStatus returns the error in the status word, after all kernels have ended.
 func (p *program) checkStatus() error {
 	var word [4]byte
-	if err := p.device.driver.Download(word[:], p.base+driver.Pointer(p.plan.StatusOffset)); err != nil {
+	if err := p.device.driver.Download(word[:], p.base+driver.Pointer(p.lowering.StatusOffset)); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	return p.statusError(word)
@@ -271,7 +271,7 @@ func (p *program) statusError(word [4]byte) error {
 	if status == 0 {
 		return nil
 	}
-	if err := p.device.driver.Clear(p.plan.Shared(p.base)); err != nil {
+	if err := p.device.driver.Clear(p.lowering.Shared(p.base)); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	switch status {

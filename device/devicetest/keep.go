@@ -8,7 +8,7 @@ import (
 // anewCells are the cells that are tested with resets. They cover states that only the product
 // reads, states that the cell reads as well, separate gradients of the product, peepholes, and
 // linear recurrences.
-var anewCells = []*cell.Cell{cell.LSTMPeephole, cell.GRU, cell.GILR, cell.RGLRU, cell.RGLRU.Scanned}
+var resetCells = []*cell.Cell{cell.LSTMPeephole, cell.GRU, cell.GILR, cell.RGLRU, cell.RGLRU.Scanned}
 
 // kept appends a copy of w to v, with rows of zeros where the column is 0.
 func (v values) kept(w, column schedule.View) (values, schedule.View) {

@@ -20,7 +20,7 @@ func makers() map[string]maker {
 	for _, c := range cell.All() {
 		all["cell "+c.Name] = func(t *trial) schedule.Op { return t.cell(c) }
 		all["cellbackward "+c.Name] = func(t *trial) schedule.Op { return t.cellBackward(c) }
-		if !slices.Contains(anewCells, c) {
+		if !slices.Contains(resetCells, c) {
 			continue
 		}
 		all["cell anew "+c.Name] = func(t *trial) schedule.Op {

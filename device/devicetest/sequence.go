@@ -288,7 +288,7 @@ func sequenceMakers(c *cell.Cell) map[string]maker {
 			return schedule.PersistentBackward{Sequence: s, SequenceGrad: t.gradient(s), R: t.weights(c.Recurrent*h, h, t.flip())}
 		}
 	}
-	if slices.Contains(anewCells, c) {
+	if slices.Contains(resetCells, c) {
 		for name, build := range maps.Clone(all) {
 			all[name+" anew"] = func(t *trial) schedule.Op { return withResets(t, build(t)) }
 		}

@@ -24,13 +24,13 @@ type Session struct {
 	Started time.Time       `json:"started"`
 	Quick   bool            `json:"quick"`
 	Config  json.RawMessage `json:"config"` // as in the manifest of a run
-	Entries []*Sitting      `json:"experiments"`
+	Entries []*Entry        `json:"experiments"`
 
 	Dir string `json:"-"` // "": there is none yet
 }
 
-// A Sitting is how far one experiment of a session came.
-type Sitting struct {
+// An Entry is how far one experiment of a session came.
+type Entry struct {
 	ID     string `json:"id"`
 	Run    string `json:"run,omitempty"` // the run's folder, from the session's; empty: not begun
 	Done   bool   `json:"done"`
@@ -53,7 +53,7 @@ const (
 func New(ids []string, quick bool) *Session {
 	s := &Session{Schema: schema, Started: time.Now().UTC().Truncate(time.Second), Quick: quick}
 	for _, id := range ids {
-		s.Entries = append(s.Entries, &Sitting{ID: id, of: s})
+		s.Entries = append(s.Entries, &Entry{ID: id, of: s})
 	}
 	return s
 }
@@ -134,7 +134,7 @@ func (s *Session) save() error {
 }
 
 // Begin notes the run of an experiment. A nil x notes nothing.
-func (x *Sitting) Begin(run string) error {
+func (x *Entry) Begin(run string) error {
 	if x == nil {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (x *Sitting) Begin(run string) error {
 
 // End notes that an experiment is over, with that many of its records missing. A nil x notes
 // nothing.
-func (x *Sitting) End(missing int) error {
+func (x *Entry) End(missing int) error {
 	if x == nil {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (x *Sitting) End(missing int) error {
 }
 
 // Skip notes why an experiment has no run.
-func (x *Sitting) Skip(reason string) error {
+func (x *Entry) Skip(reason string) error {
 	x.Done, x.Reason = false, reason
 	return x.of.save()
 }
@@ -174,7 +174,7 @@ func (s *Session) link(run string) string {
 }
 
 // Folder returns the folder of the experiment's run.
-func (x *Sitting) Folder() string {
+func (x *Entry) Folder() string {
 	run := filepath.FromSlash(x.Run)
 	if filepath.IsAbs(run) {
 		return run
@@ -183,10 +183,10 @@ func (x *Sitting) Folder() string {
 }
 
 // Session returns the session that the experiment is part of.
-func (x *Sitting) Session() *Session { return x.of }
+func (x *Entry) Session() *Session { return x.of }
 
 // Finished reports whether an experiment has all of its records.
-func (x *Sitting) Finished() bool {
+func (x *Entry) Finished() bool {
 	if !x.Done {
 		return false
 	}
@@ -197,8 +197,8 @@ func (x *Sitting) Finished() bool {
 // NotBegun is the reason of an experiment for which no time was left.
 const NotBegun = "not begun: budget exhausted"
 
-// A Purse is the budget of several experiments. Each may spend an even part of what is left.
-type Purse struct {
+// A Budget is the time of several experiments. Each may spend an even part of what is left.
+type Budget struct {
 	all     time.Duration // 0: no limit
 	begun   time.Time
 	waiting int  // experiments that have had no share yet
@@ -206,36 +206,36 @@ type Purse struct {
 	Refused int  // experiments that got no time
 }
 
-// NewPurse returns the purse of the unfinished experiments of a session; 0: no limit.
-func NewPurse(s *Session, all time.Duration) *Purse {
-	w := &Purse{all: all, begun: time.Now()}
+// NewBudget returns the budget of the unfinished experiments of a session; 0: no limit.
+func NewBudget(s *Session, all time.Duration) *Budget {
+	b := &Budget{all: all, begun: time.Now()}
 	for _, x := range s.Entries {
 		if !x.Finished() {
-			w.waiting++
+			b.waiting++
 		}
 	}
-	return w
+	return b
 }
 
 // Share returns how long the next experiment may take; 0: no limit. It returns false once the
 // budget is spent, but the first experiment always gets some time.
-func (w *Purse) Share() (time.Duration, bool) {
-	n := time.Duration(w.waiting)
-	w.waiting--
-	left := w.all - time.Since(w.begun)
+func (b *Budget) Share() (time.Duration, bool) {
+	n := time.Duration(b.waiting)
+	b.waiting--
+	left := b.all - time.Since(b.begun)
 	switch {
-	case w.all == 0:
+	case b.all == 0:
 		return 0, true
-	case !w.opened:
-		w.opened = true
+	case !b.opened:
+		b.opened = true
 		return max((left / n).Round(100*time.Millisecond), 1), true
 	}
 	return max((left / n).Round(100*time.Millisecond), 1), left >= n
 }
 
 // Refuse notes that an experiment got no time.
-func (w *Purse) Refuse(x *Sitting) error {
-	w.Refused++
+func (b *Budget) Refuse(x *Entry) error {
+	b.Refused++
 	if x.Run != "" { // its run shows what is missing
 		return nil
 	}

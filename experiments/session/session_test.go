@@ -67,7 +67,7 @@ func TestFindNone(t *testing.T) {
 
 // TestNowhere: without a session, nothing is noted.
 func TestNowhere(t *testing.T) {
-	var x *Sitting
+	var x *Entry
 	if err := errors.Join(x.Begin("run"), x.End(0)); err != nil {
 		t.Error(err)
 	}
@@ -84,23 +84,23 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestPurse: the time that one experiment does not use goes to the others.
-func TestPurse(t *testing.T) {
+// TestBudget: the time that one experiment does not use goes to the others.
+func TestBudget(t *testing.T) {
 	s := New([]string{"a", "b", "c", "d"}, true)
-	w := NewPurse(s, 4*time.Hour)
+	w := NewBudget(s, 4*time.Hour)
 	for _, want := range []time.Duration{time.Hour, 4 * time.Hour / 3, 2 * time.Hour, 4 * time.Hour} { // none of them spends anything
 		if got, ok := w.Share(); !ok || got > want || got < want-time.Hour/2 {
 			t.Errorf("a share is %v, %v, want %v", got, ok, want)
 		}
 	}
-	w = NewPurse(s, time.Hour)
+	w = NewBudget(s, time.Hour)
 	w.begun = w.begun.Add(-2 * time.Hour)
 	for i := range s.Entries {
 		if got, ok := w.Share(); ok != (i == 0) || ok && got <= 0 {
 			t.Errorf("share %d of a budget that is spent is %v, %v", i, got, ok)
 		}
 	}
-	if got, ok := NewPurse(s, 0).Share(); got != 0 || !ok {
+	if got, ok := NewBudget(s, 0).Share(); got != 0 || !ok {
 		t.Errorf("without a budget the limit is %v, %v", got, ok)
 	}
 }

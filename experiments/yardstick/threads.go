@@ -230,7 +230,7 @@ func threadFigure(g threadGroup, some []threadCurve, on study.Target) plots.Figu
 	ch := &plots.Chart{
 		Title: "Speed-up over one thread: " + g.String(), Subtitle: on.Name,
 		Notes: []string{"The fastest technique on each number of threads, over the fastest on one; bars are intervals. The dotted line is the number of threads."},
-		X:     plots.Axis{Title: "Threads", Scale: plots.Log, Format: quantity.Size, Spell: quantity.Size}, Y: plots.Axis{Title: "Speed-up", Scale: plots.Log, Format: show.Times},
+		X:     plots.Axis{Title: "Threads", Scale: plots.Log, Format: quantity.Size, FormatValue: quantity.Size}, Y: plots.Axis{Title: "Speed-up", Scale: plots.Log, Format: show.Times},
 	}
 	some = slices.SortedStableFunc(slices.Values(some), func(a, b threadCurve) int {
 		return cmp.Or(cmp.Compare(a.point.Batch, b.point.Batch), cmp.Compare(a.point.Hidden, b.point.Hidden))

@@ -23,8 +23,8 @@ func (n *network) backward(depth, fromEnd int) {
 		dout = op.C
 	}
 	step := n.StepBack(l, t, dout, dx, dr, rnn.Maybe(y.back.DPeep))
-	if y.anew != nil {
-		y.anew.Back(&step, stream, l, t)
+	if y.restart != nil {
+		y.restart.Back(&step, stream, l, t)
 	}
 	for i, half := range n.Layer[l].Inner.HalvesBack(step, t) {
 		switch {

@@ -192,8 +192,8 @@ func (n *network) forward(l, t int) {
 	}
 	rec := n.Batches.Last(rnn.Maybe(y.rec), t)
 	step, through := n.Step(l, t, y.pre(n, t, 1), rec), schedule.View{}
-	if y.anew != nil {
-		y.anew.Step(&step, n.recurrentStream(l), l, t)
+	if y.restart != nil {
+		y.restart.Step(&step, n.recurrentStream(l), l, t)
 		through = step.Prev[n.Cell.Through]
 	} else if y.rec != nil {
 		through = n.Through(l, t, 1)

@@ -16,11 +16,11 @@ type layer struct {
 	i, ib operand // rows of R that belong to inner gates; nil without any
 	p, pb operand // of the projection; nil without one
 
-	x    *schedule.Matrix // input products of a few blocks, block·B × G·H each
-	ring int              // steps in x
-	rec  *schedule.Matrix // B × recurrent gates·H; nil where there are none
-	temp *schedule.Matrix // values between point-wise operations; nil if fused
-	anew *rnn.Restart     // begins sequences anew; nil if fused, unless a step has halves or a norm, or without resets
+	x       *schedule.Matrix // input products of a few blocks, block·B × G·H each
+	ring    int              // steps in x
+	rec     *schedule.Matrix // B × recurrent gates·H; nil where there are none
+	temp    *schedule.Matrix // values between point-wise operations; nil if fused
+	restart *rnn.Restart     // begins sequences anew; nil if fused, unless a step has halves or a norm, or without resets
 
 	back *rnn.LayerBack // nil unless training
 }
@@ -65,7 +65,7 @@ func (n *network) layout(l int) layer {
 		out.temp = n.Matrix(name("temp"), n.Batch, temps*n.Hidden)
 	}
 	if !n.fused || n.Cell.Inner > 0 || y.Norm != nil {
-		out.anew = rnn.NewRestart(n.Plan, fmt.Sprintf(" of layer %d", l))
+		out.restart = rnn.NewRestart(n.Plan, fmt.Sprintf(" of layer %d", l))
 	}
 	if j := y.Projection; j != nil {
 		out.p = operand{{weights: j.W.All(), forward: true}}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"rnnbench/cells"
 	"rnnbench/device"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -18,7 +19,7 @@ import (
 // or several steps a call, dense, one-hot and embedded inputs, with and without an output layer.
 func CallProblems(p rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
-	for i, c := range slices.Concat(cell.All(), cell.Inners()) {
+	for i, c := range slices.Concat(cell.All(), cells.Inners()) {
 		ps = append(ps,
 			rnn.Problem{Cell: c, Input: 3, Hidden: 17, Layers: 2, Batch: 3, Steps: 1, Calls: 9, Precision: p},
 			rnn.Problem{Cell: c, Input: 7, Hidden: 6, Layers: 1, Batch: 1, Steps: 3, Calls: 4, Output: 5, OneHot: true, Precision: p},

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"rnnbench/cells"
 	"rnnbench/device"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -163,11 +164,11 @@ func Headed(precision rnn.Precision) []rnn.Problem {
 	return ps
 }
 
-// Inner returns problems in precision p for the cells of cell.Inners, with all that layers of them
+// Inner returns problems in precision p for the cells of cells.Inners, with all that layers of them
 // may have; with -short half of them.
 func Inner(precision rnn.Precision) []rnn.Problem {
 	var ps []rnn.Problem
-	for _, c := range cell.Inners() {
+	for _, c := range cells.Inners() {
 		plain := rnn.Problem{Cell: c, Input: 7, Hidden: 17, Layers: 2, Batch: 3, Steps: 5, Precision: precision}
 		one := rnn.Problem{Cell: c, Input: 3, Hidden: 5, Layers: 1, Batch: 1, Steps: 4, Output: 4, OneHot: true, Precision: precision}
 		embedded := plain

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"rnnbench/cells"
 	"rnnbench/device"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -22,7 +23,7 @@ func RunReplicas(t *testing.T, replicas []device.Device, tech rnn.Technique) {
 		{Cell: cell.GRU, Input: 9, Hidden: 23, Layers: 3, Batch: 5, Steps: 4, OneHot: true, Output: 3},
 		{Cell: cell.RNNTanh, Input: 3, Hidden: 33, Layers: 1, Batch: 3, Steps: 5},
 		{Cell: cell.SRU, Input: 6, Hidden: 6, Layers: 2, Batch: 4, Steps: 9, Output: 4},
-		{Cell: cell.Inners()[0], Input: 5, Hidden: 9, Layers: 2, Batch: 5, Steps: 4, Output: 3},
+		{Cell: cells.Inners()[0], Input: 5, Hidden: 9, Layers: 2, Batch: 5, Steps: 4, Output: 3},
 	} {
 		p.Pass = rnn.Train
 		o := optimizers()[i%len(optimizers())]

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"rnnbench/cells"
 	"rnnbench/device"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -35,7 +36,7 @@ const (
 // precision: each cell, each precision of the device, each optimiser.
 func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 	all := optimizers()
-	published := cell.Inners()[:2] // R of the others changes by little more than its own rounding
+	published := cells.Inners()[:2] // R of the others changes by little more than its own rounding
 	for i, c := range slices.Concat(cell.All(), published) {
 		for j, name := range rnn.Precisions() {
 			precision := rnn.Precision(j)

@@ -43,7 +43,7 @@ func (Technique) Plan(p *rnn.Plan, _ knob.Params) error {
 		temps = max(p.Cell.Forward.Temps(), p.Cell.Backward.Temps())
 	}
 	n.temp = p.Matrix("temp", p.Batch, temps*p.Hidden)
-	n.anew = rnn.NewRestart(p, "")
+	n.restart = rnn.NewRestart(p, "")
 	for _, y := range p.Layer {
 		y.Norm.Use(p)
 	}
@@ -88,7 +88,7 @@ type network struct {
 	x, r             *schedule.Matrix // products of a step, B × gates·H and B × recurrent·H; r is nil if there are none
 	temp             *schedule.Matrix // values between point-wise operations, B × temps·H
 	dpeep            *schedule.Matrix // gradients of peepholes by sequence, B × peepholes·H; nil: none
-	anew             *rnn.Restart     // begins sequences anew; nil: the problem has no resets
+	restart          *rnn.Restart     // begins sequences anew; nil: the problem has no resets
 }
 
 func (n *network) do(op schedule.Op) { n.Do(0, op) }
@@ -114,8 +114,8 @@ func (n *network) forward(l, t int) {
 	taps, prev := n.Taps(l, t, 1), n.Through(l, t, 1)
 	x, r := n.rows(n.x, t), n.rows(n.r, t)
 	step := n.Step(l, t, x, r)
-	if n.anew != nil {
-		n.anew.Step(&step, 0, l, t)
+	if n.restart != nil {
+		n.restart.Step(&step, 0, l, t)
 		prev = step.Prev[n.Cell.Through]
 	}
 	xs, rs := y.Norm.InputProduct(x, t, 1), y.Norm.RecurrentProduct(r, t)
@@ -234,8 +234,8 @@ func (n *network) stepBack(l, t int, above, below *schedule.Matrix) {
 	}
 	taps, prev := n.Taps(l, t, 1), n.Through(l, t, 1)
 	step := n.StepBack(l, t, dout, dx, dr, rnn.Maybe(n.dpeep))
-	if n.anew != nil {
-		n.anew.Back(&step, 0, l, t)
+	if n.restart != nil {
+		n.restart.Back(&step, 0, l, t)
 		prev = step.Prev[n.Cell.Through]
 	}
 	outer := n.Cell.Outer()

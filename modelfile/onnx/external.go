@@ -13,9 +13,9 @@ import (
 // An Opener opens a file that a model names. The caller closes it.
 type Opener func(location string) (*os.File, error)
 
-// Beside opens files in the folder of the model at path, or below. A link may lead to the folder that
+// ExternalData opens files in the folder of the model at path, or below. A link may lead to the folder that
 // the model itself is a link to, as in caches of downloads, and nowhere else.
-func Beside(path string) Opener {
+func ExternalData(path string) Opener {
 	return func(location string) (*os.File, error) {
 		local := filepath.FromSlash(location)
 		if !filepath.IsLocal(local) {
@@ -88,10 +88,10 @@ func (m *Model) readExternal(entries [][]byte, n, size int) ([]byte, error) {
 
 // readRange reads a part of a file beside the model.
 func (m *Model) readRange(location string, offset, length int64) ([]byte, error) {
-	if m.beside == nil {
+	if m.opener == nil {
 		return nil, errors.New("the values lie in another file")
 	}
-	f, err := m.beside(location)
+	f, err := m.opener(location)
 	if err != nil {
 		return nil, err
 	}

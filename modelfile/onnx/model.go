@@ -25,7 +25,7 @@ const (
 type Model struct {
 	graph     []byte
 	functions map[identity]*function
-	beside    Opener
+	opener    Opener
 
 	visits   int             // of fields that are left
 	values   int             // that may still be made
@@ -44,9 +44,9 @@ type function struct {
 	raw      []byte
 }
 
-// Parse reads a model. beside opens the files that hold its external tensors.
-func Parse(data []byte, beside Opener) (*Model, error) {
-	m := &Model{functions: map[identity]*function{}, beside: beside, visits: smallVisits + mostVisits*len(data), values: smallMade, external: map[string]bool{}}
+// Parse reads a model. opener opens the files that hold its external tensors.
+func Parse(data []byte, opener Opener) (*Model, error) {
+	m := &Model{functions: map[identity]*function{}, opener: opener, visits: smallVisits + mostVisits*len(data), values: smallMade, external: map[string]bool{}}
 	m.allow(len(data))
 	for f, err := range m.fields(data) {
 		if err != nil {

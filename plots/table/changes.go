@@ -181,7 +181,7 @@ func summary(c *compare.Comparison, o compare.Options) []string {
 	}
 	notes := []string{fmt.Sprintf("%s against %s: %s.", c.New, c.Base, strings.Join(counts, ", "))}
 	notes = append(notes, moved(c)...)
-	if g, n := c.Geomean(o.Level, nil); n > 0 && !c.Single && (c.Told || math.IsNaN(c.Shift.Value)) {
+	if g, n := c.Geomean(o.Level, nil); n > 0 && !c.Single && (c.Shifted || math.IsNaN(c.Shift.Value)) {
 		words := []string{mean("all", g, n)}
 		var labels []string
 		for i := range c.Changes {

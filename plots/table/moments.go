@@ -35,7 +35,7 @@ func moved(c *compare.Comparison) []string {
 			s += " (" + span(c.Shift) + ")"
 		}
 		switch {
-		case c.Told:
+		case c.Shifted:
 			s += ", more than runs of one side differ. Each change includes it."
 		case c.Single:
 			s += ". A slow moment in either run would look the same."

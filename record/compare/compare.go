@@ -84,7 +84,7 @@ type Change struct {
 	Why     string         // reason of the verdict, if it needs one
 
 	before, after []float64    // log of the median in each run; NaN: no result
-	beside        [2][]float64 // before and after, less the shift of each run
+	unshifted     [2][]float64 // before and after, less the shift of each run
 	freedom       float64      // degrees of freedom of Spread
 }
 
@@ -124,11 +124,11 @@ type Comparison struct {
 	Changes   []Change
 	Unknown   int // points without a result on either side
 
-	Single bool     // one run per side: a slow moment of one of them looks like a change
-	Spread float64  // standard deviation of a run's median at a typical point, as a share; 0: unknown
-	Reach  float64  // for single runs: the largest change that a moment may cause, as a share
-	Shift  Interval // ratio by which all points moved together; NaN: too few points to say
-	Told   bool     // Shift exceeds the spread between runs of one side, so every ratio includes it
+	Single  bool     // one run per side: a slow moment of one of them looks like a change
+	Spread  float64  // standard deviation of a run's median at a typical point, as a share; 0: unknown
+	Reach   float64  // for single runs: the largest change that a moment may cause, as a share
+	Shift   Interval // ratio by which all points moved together; NaN: too few points to say
+	Shifted bool     // Shift exceeds the spread between runs of one side, so every ratio includes it
 
 	away [2]float64 // for single runs: the largest changes relative to Shift, to less and to more time, as logs
 }

@@ -86,7 +86,7 @@ func (c *Comparison) decide(ch *Change, t tables, o Options) (Verdict, string) {
 // ratios include the shift, or if there are too few points to tell.
 func (c *Comparison) steady(o Options) bool {
 	switch {
-	case c.Told || math.IsNaN(c.Shift.Value):
+	case c.Shifted || math.IsNaN(c.Shift.Value):
 		return true
 	case c.Single:
 		return math.Abs(math.Log(c.Shift.Value)) <= o.effect()

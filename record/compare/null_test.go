@@ -208,8 +208,8 @@ func TestAllSlower(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := list[0].Count(Slower)
-		if list[0].Told != c.told || c.told != (n >= 36) || !c.told && n+list[0].Count(Same) > 0 {
-			t.Errorf("%s: told %v, %d slower, %d the same, shift %v", c.w.name, list[0].Told, n, list[0].Count(Same), list[0].Shift)
+		if list[0].Shifted != c.told || c.told != (n >= 36) || !c.told && n+list[0].Count(Same) > 0 {
+			t.Errorf("%s: told %v, %d slower, %d the same, shift %v", c.w.name, list[0].Shifted, n, list[0].Count(Same), list[0].Shift)
 		}
 	}
 }

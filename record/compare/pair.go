@@ -89,7 +89,7 @@ const mirror = 3
 func (c *Comparison) beyond(ch *Change) bool {
 	reach, lg := math.Log1p(c.reach(ch)), math.Log(ch.Ratio.Value)
 	if !math.IsNaN(c.Shift.Value) {
-		if beside := lg - math.Log(c.Shift.Value); beside*lg < 0 || math.Abs(beside) < reach {
+		if unshifted := lg - math.Log(c.Shift.Value); unshifted*lg < 0 || math.Abs(unshifted) < reach {
 			return false
 		}
 	}

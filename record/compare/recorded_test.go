@@ -185,7 +185,7 @@ func TestRecorded(t *testing.T) {
 			points += len(list[0].Changes)
 			wrong += list[0].Count(Faster) + list[0].Count(Slower)
 			spread = append(spread, list[0].Spread)
-			if list[0].Told {
+			if list[0].Shifted {
 				told++
 			}
 			slow := rand.New(rand.NewPCG(1, uint64(i))).Perm(len(rec.Points))[:planted]

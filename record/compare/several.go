@@ -29,24 +29,24 @@ func (c *Comparison) several(tested []*Change, o Options, comparisons int) {
 	if before != nil {
 		level -= shiftShare
 		p := shiftShare * o.Alpha / float64(comparisons)
-		c.Told = shift.p() < p
+		c.Shifted = shift.p() < p
 		c.Shift = shift.ratio(o.Level)
 		shift.margin = quantile(1-p/2, shift.freedom) * shift.standard()
 	}
 	effects := make([]effect, len(tested))
 	for i, ch := range tested {
-		ch.beside = [2][]float64{withoutShifts(ch.before, before), withoutShifts(ch.after, after)}
-		effects[i] = effectOf(ch.beside[0], ch.beside[1])
+		ch.unshifted = [2][]float64{withoutShifts(ch.before, before), withoutShifts(ch.after, after)}
+		effects[i] = effectOf(ch.unshifted[0], ch.unshifted[1])
 	}
 	c.Spread = math.Expm1(moderate(effects, independent(tested)))
 	for i, ch := range tested {
 		e := effects[i]
 		ch.Spread = math.Expm1(e.sd)
-		if c.Told {
+		if c.Shifted {
 			e.size, e.margin = e.size+shift.size, shift.margin
 		}
 		ch.Ratio = e.ratio(o.Level)
-		if c.Told {
+		if c.Shifted {
 			wide := quantile((1+o.Level)/2, shift.freedom) * shift.standard()
 			ch.Ratio.Lo, ch.Ratio.Hi = ch.Ratio.Lo*math.Exp(-wide), ch.Ratio.Hi*math.Exp(wide)
 		}
@@ -166,7 +166,7 @@ func independent(tested []*Change) float64 {
 	gram := make([]float64, runs*runs)
 	points, freedom := 0.0, float64(runs-2)
 	for _, ch := range tested {
-		u := append(residuals(ch.beside[0]), residuals(ch.beside[1])...)
+		u := append(residuals(ch.unshifted[0]), residuals(ch.unshifted[1])...)
 		norm := floats.Norm(u, 2)
 		if !(norm > finest) { // or NaN: a run lacks the point
 			continue
@@ -211,8 +211,8 @@ func median(values []float64) float64 {
 // apart reports whether the runs of one side lie beyond those of the other. Mann and Whitney's test at
 // 5 % limits the number of pairs in the other order. With too few runs for that level, none may be.
 func (c *Comparison) apart(ch *Change, t tables) bool {
-	a, b := ch.beside[0], ch.beside[1]
-	if c.Told {
+	a, b := ch.unshifted[0], ch.unshifted[1]
+	if c.Shifted {
 		a, b = ch.before, ch.after
 	}
 	a, b, below := numbers(a), numbers(b), 0

@@ -118,7 +118,7 @@ func TestSpreadOfSingleRuns(t *testing.T) {
 func TestIndependent(t *testing.T) {
 	a, b := []float64{-0.01, 0, 0.01}, []float64{0.01, -0.02, 0.01}
 	point := func(before, after []float64) *Change {
-		return &Change{before: before, after: after, beside: [2][]float64{before, after}}
+		return &Change{before: before, after: after, unshifted: [2][]float64{before, after}}
 	}
 	for _, c := range []struct {
 		name string
@@ -151,7 +151,7 @@ func TestSteady(t *testing.T) {
 		{"perhaps faster", Comparison{Shift: Interval{Value: 1, Lo: 0.97, Hi: 1.01}}, false},
 		{"single runs", Comparison{Single: true, Shift: Interval{Value: 1.01, Lo: math.NaN(), Hi: math.NaN()}}, true},
 		{"single runs apart", Comparison{Single: true, Shift: Interval{Value: 0.97, Lo: math.NaN(), Hi: math.NaN()}}, false},
-		{"part of every ratio", Comparison{Told: true, Shift: Interval{Value: 1.5, Lo: 1.4, Hi: 1.6}}, true},
+		{"part of every ratio", Comparison{Shifted: true, Shift: Interval{Value: 1.5, Lo: 1.4, Hi: 1.6}}, true},
 		{"unknown", Comparison{Shift: unknown()}, true},
 	} {
 		if got := c.c.steady(o); got != c.want {
@@ -183,8 +183,8 @@ func TestSharedShift(t *testing.T) {
 	list := moved(0.3, 0)
 	c.several(list, Usual(), 1)
 	wide := 2.776445 * 0.01 * math.Sqrt(2./3)
-	if !c.Told || math.Abs(math.Log(c.Shift.Lo)-(0.3-wide)) > 1e-6 || math.Abs(math.Log(c.Shift.Hi)-(0.3+wide)) > 1e-6 {
-		t.Fatalf("the common shift is %v, told %t, want exp(0.3 ± %v)", c.Shift, c.Told, wide)
+	if !c.Shifted || math.Abs(math.Log(c.Shift.Lo)-(0.3-wide)) > 1e-6 || math.Abs(math.Log(c.Shift.Hi)-(0.3+wide)) > 1e-6 {
+		t.Fatalf("the common shift is %v, told %t, want exp(0.3 ± %v)", c.Shift, c.Shifted, wide)
 	}
 	for _, ch := range list {
 		lo, hi := math.Log(ch.Ratio.Lo), math.Log(ch.Ratio.Hi)
@@ -205,7 +205,7 @@ func TestLevelOfPoints(t *testing.T) {
 	c.several(list, Usual(), 1)
 	for i, ch := range list {
 		e := effect{size: math.Log(ch.Ratio.Value), sd: math.Log1p(ch.Spread), freedom: ch.freedom, n: 3, m: 3}
-		if want := min(1, e.p()/0.98); c.Told || math.Abs(ch.P-want) > 1e-9 {
+		if want := min(1, e.p()/0.98); c.Shifted || math.Abs(ch.P-want) > 1e-9 {
 			t.Errorf("point %d: p is %v, want %v", i, ch.P, want)
 		}
 	}

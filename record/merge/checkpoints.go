@@ -31,7 +31,7 @@ func (g *Group) note(dir string) error {
 const unreadable = -1
 
 // takeCheckpoints puts the shards' checkpoints into the merged run in dir, so that its training can
-// continue. Each network belongs to one shard, and its number is that in the whole plan.
+// continue. Each network belongs to one shard, and its number is that in the whole agenda.
 func (g *Group) takeCheckpoints(dir string) error {
 	for i := range g.Sets {
 		list, err := record.Checkpoints(g.Sets[i].Dir)

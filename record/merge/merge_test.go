@@ -13,8 +13,8 @@ import (
 	"rnnbench/record"
 )
 
-// The tests divide a plan of six points of one technique among three shards. The control point has 8
-// units and belongs to the first shard. at is a point of that plan.
+// The tests divide an agenda of six points of one technique among three shards. The control point has 8
+// units and belongs to the first shard. at is a point of that agenda.
 func at(hidden int) record.Point {
 	return record.Point{Cell: "lstm", Pass: "forward", Precision: "fp32", Hidden: hidden, Input: hidden, Batch: 1, Steps: 1, Layers: 1}
 }
@@ -28,13 +28,13 @@ func newRecord(hidden int, seconds float64) record.Record {
 }
 
 func manifest(index int) record.Manifest {
-	p := record.Plan{Hash: "abc", Points: 3, Records: 3, Summary: "six points; shard " + fmt.Sprintf("%d/3", index)}
+	p := record.Scope{Hash: "abc", Points: 3, Records: 3, Summary: "six points; shard " + fmt.Sprintf("%d/3", index)}
 	if index == 1 {
 		p.Points, p.Records = 2, 2
 	}
 	p.Shard = &record.Shard{Index: index, Count: 3, Of: "run", Points: 6, Records: 6, Own: 2, Control: at(8)}
 	return record.Manifest{
-		Argv: []string{"rnnbench", "sweep", "--shard", fmt.Sprintf("%d/3", index)}, Plan: p,
+		Argv: []string{"rnnbench", "sweep", "--shard", fmt.Sprintf("%d/3", index)}, Scope: p,
 		Devices: []record.Device{{Key: "cpu-x", Facts: map[string]string{"simd": "avx2", "rival pytorch": "1"}}},
 	}
 }
@@ -47,11 +47,11 @@ func shard(t *testing.T, dir string, index int, slow float64, exit int, change f
 	if change != nil {
 		change(&m)
 	}
-	r, err := record.Claim(dir, record.ShardFolder(*m.Plan.Shard), m)
+	r, err := record.Claim(dir, record.ShardFolder(*m.Scope.Shard), m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	word := m.Plan.Shard.String()
+	word := m.Scope.Shard.String()
 	r.On(record.Node{Name: fmt.Sprintf("v%d", index), Shard: &word})
 	sizes := []int{8, 8 + 100*index, 9 + 100*index}
 	if index == 1 {
@@ -114,7 +114,7 @@ func TestMerge(t *testing.T) {
 	}
 	shard(t, dir, 2, 1, 0, nil)
 	path, m := write(t, dir)
-	if !m.Merged.Complete() || m.Merged.Gaps() != nil || m.Plan.Records != 6 || m.Plan.Summary != "six points" || m.Plan.Shard != nil || *m.Exit != 0 || !slices.Equal(m.Argv, []string{"rnnbench", "sweep"}) {
+	if !m.Merged.Complete() || m.Merged.Gaps() != nil || m.Scope.Records != 6 || m.Scope.Summary != "six points" || m.Scope.Shard != nil || *m.Exit != 0 || !slices.Equal(m.Argv, []string{"rnnbench", "sweep"}) {
 		t.Errorf("%+v", m)
 	}
 	_, recs, warnings, err := record.Read(dir) // the merged run is the latest
@@ -158,14 +158,14 @@ func TestMerge(t *testing.T) {
 // TestRefused: shards that do not belong together are refused.
 func TestRefused(t *testing.T) {
 	for want, change := range map[string]func(*record.Manifest){
-		"the plan is abc (six points; shard 1/3) in one and def": func(m *record.Manifest) { m.Plan.Hash = "def" },
+		"the plan is abc (six points; shard 1/3) in one and def": func(m *record.Manifest) { m.Scope.Hash = "def" },
 		"the device is cpu-x in one and cpu-y in the other":      func(m *record.Manifest) { m.Devices[0].Key = "cpu-y" },
 		"rival pytorch is 1 in one and 2 in the other":           func(m *record.Manifest) { m.Devices[0].Facts["rival pytorch"] = "2" },
 		"the instruction set is avx2 in one and avx512":          func(m *record.Manifest) { m.Devices[0].Facts["simd"] = "avx512" },
 		"the version of rnnbench is  in one and 2 in the other":  func(m *record.Manifest) { m.Environment.Tool.Version = "2" },
-		"the number of shards is 3 in one and 4 in the other":    func(m *record.Manifest) { m.Plan.Shard.Count = 4 },
-		"are both shard 1/3: omit one":                           func(m *record.Manifest) { m.Plan.Shard.Index, m.Plan.Shard.Of = 1, "other" },
-		"is no shard: its manifest is damaged":                   func(m *record.Manifest) { m.Plan.Shard.Of = "a" + string(filepath.Separator) + "b" },
+		"the number of shards is 3 in one and 4 in the other":    func(m *record.Manifest) { m.Scope.Shard.Count = 4 },
+		"are both shard 1/3: omit one":                           func(m *record.Manifest) { m.Scope.Shard.Index, m.Scope.Shard.Of = 1, "other" },
+		"is no shard: its manifest is damaged":                   func(m *record.Manifest) { m.Scope.Shard.Of = "a" + string(filepath.Separator) + "b" },
 	} {
 		dir := t.TempDir()
 		if strings.Contains(want, "damaged") {
@@ -212,7 +212,7 @@ func TestOverlap(t *testing.T) {
 
 // TestStates says how far shards are.
 func TestStates(t *testing.T) {
-	more := func(m *record.Manifest) { m.Plan.Records++ }
+	more := func(m *record.Manifest) { m.Scope.Records++ }
 	for want, s := range map[string]struct {
 		exit   int
 		change func(*record.Manifest)

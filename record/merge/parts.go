@@ -29,10 +29,10 @@ func Parts(dir string) (map[record.Shard]record.Part, error) {
 		if err != nil {
 			return nil, err
 		}
-		if m.Plan.Shard == nil || m.Merged != nil {
+		if m.Scope.Shard == nil || m.Merged != nil {
 			continue
 		}
-		key := record.Shard{Index: m.Plan.Shard.Index, Count: m.Plan.Shard.Count}
+		key := record.Shard{Index: m.Scope.Shard.Index, Count: m.Scope.Shard.Count}
 		if b, ok := began[key]; ok && m.Started.Before(b.Started) {
 			continue
 		}

@@ -1,4 +1,4 @@
-// Package merge merges the shards of a plan into one run.
+// Package merge merges the shards of an agenda into one run.
 package merge
 
 import (
@@ -14,7 +14,7 @@ import (
 	"rnnbench/record/files"
 )
 
-// A Group holds the shards of one plan that were found, ordered by index.
+// A Group holds the shards of one agenda that were found, ordered by index.
 type Group struct {
 	Sets     []record.Set
 	Warnings []record.Warning
@@ -49,7 +49,7 @@ func Read(paths []string, iterations func(checkpoint string) (int, error)) (*Gro
 		return nil, errors.New("no shard was given: name folders that rnnbench sweep, tune, train or reproduce made with --shard")
 	}
 	slices.SortStableFunc(g.Sets, func(a, b record.Set) int {
-		return cmp.Compare(a.Manifest.Plan.Shard.Index, b.Manifest.Plan.Shard.Index)
+		return cmp.Compare(a.Manifest.Scope.Shard.Index, b.Manifest.Scope.Shard.Index)
 	})
 	return g, g.check()
 }
@@ -76,7 +76,7 @@ func folders(path string) ([]string, error) {
 		if !record.HasManifest(dir) {
 			continue
 		}
-		if m, err := record.ReadManifest(dir); err == nil && m.Plan.Shard != nil {
+		if m, err := record.ReadManifest(dir); err == nil && m.Scope.Shard != nil {
 			list = append(list, dir)
 		}
 	}
@@ -96,7 +96,7 @@ func (g *Group) add(dir string) error {
 		return err
 	}
 	g.Warnings = append(g.Warnings, warnings...)
-	s := m.Plan.Shard
+	s := m.Scope.Shard
 	switch {
 	case m.Merged != nil:
 		return nil
@@ -133,12 +133,12 @@ func (g *Group) check() error {
 			return fmt.Errorf("%s and %s cannot be merged: %s is %s in one and %s in the other", first.Dir, o.Dir, what, a, b)
 		}
 		before := &g.Sets[i]
-		switch a, b := m.Plan.Shard, n.Plan.Shard; {
-		case m.Plan.Hash != n.Plan.Hash:
-			return differ("the plan", m.Plan.Hash+" ("+m.Plan.Summary+")", n.Plan.Hash+" ("+n.Plan.Summary+")")
+		switch a, b := m.Scope.Shard, n.Scope.Shard; {
+		case m.Scope.Hash != n.Scope.Hash:
+			return differ("the plan", m.Scope.Hash+" ("+m.Scope.Summary+")", n.Scope.Hash+" ("+n.Scope.Summary+")")
 		case a.Count != b.Count:
 			return differ("the number of shards", fmt.Sprint(a.Count), fmt.Sprint(b.Count))
-		case before.Manifest.Plan.Shard.Index == b.Index:
+		case before.Manifest.Scope.Shard.Index == b.Index:
 			return fmt.Errorf("%s and %s are both shard %v: omit one", before.Dir, o.Dir, b)
 		case m.Devices[0].Key != n.Devices[0].Key:
 			return differ("the device", m.Devices[0].Key, n.Devices[0].Key)
@@ -192,7 +192,7 @@ func (g *Group) overlaps() error {
 	for i := range g.Sets {
 		s := &g.Sets[i]
 		for _, r := range s.Records {
-			if s.Manifest.Plan.Shard.Compares(&r) {
+			if s.Manifest.Scope.Shard.Compares(&r) {
 				continue
 			}
 			at := r.Point.Place()

@@ -15,11 +15,11 @@ import (
 // and manifest. The same shards give the same bytes. Records of an earlier merge that no shard has now
 // stay.
 func (g *Group) Write(dir string) (string, record.Manifest, error) {
-	name := g.Sets[0].Manifest.Plan.Shard.Of
+	name := g.Sets[0].Manifest.Scope.Shard.Of
 	path := filepath.Join(dir, name)
 	var m record.Manifest
 	err := record.Replace(dir, name, func(old *record.Merger) error {
-		if old.Manifest.Run != "" && old.Manifest.Plan.Hash != g.Sets[0].Manifest.Plan.Hash {
+		if old.Manifest.Run != "" && old.Manifest.Scope.Hash != g.Sets[0].Manifest.Scope.Hash {
 			return fmt.Errorf("%s is a run of another plan: use --out DIR for another folder", path)
 		}
 		own, controls := g.split()
@@ -39,13 +39,13 @@ func (g *Group) Write(dir string) (string, record.Manifest, error) {
 
 // split separates the records of the shards' own points from the records of the control point.
 func (g *Group) split() (own, controls []record.Record) {
-	at := g.Sets[0].Manifest.Plan.Shard.Control.Place()
+	at := g.Sets[0].Manifest.Scope.Shard.Control.Place()
 	for _, s := range g.Sets {
 		for _, r := range s.Records {
 			if r.Point.Place() == at && r.Training == nil {
 				controls = append(controls, r)
 			}
-			if !s.Manifest.Plan.Shard.Compares(&r) {
+			if !s.Manifest.Scope.Shard.Compares(&r) {
 				own = append(own, r)
 			}
 		}
@@ -89,9 +89,9 @@ func union(before, now []record.Record, key func(*record.Record) string) []recor
 func (g *Group) manifest(old record.Manifest, own, controls []record.Record) record.Manifest {
 	first := &g.Sets[0].Manifest
 	m := *first
-	s := *first.Plan.Shard
+	s := *first.Scope.Shard
 	m.Run, m.Argv, m.Resumed = s.Of, whole(first.Argv), []time.Time{}
-	m.Plan = record.Plan{Hash: first.Plan.Hash, Points: s.Points, Records: s.Records, Summary: strings.TrimSuffix(first.Plan.Summary, fmt.Sprintf("; shard %v", s))}
+	m.Scope = record.Scope{Hash: first.Scope.Hash, Points: s.Points, Records: s.Records, Summary: strings.TrimSuffix(first.Scope.Summary, fmt.Sprintf("; shard %v", s))}
 	m.Merged = &record.Merged{Count: s.Count, Shards: g.parts(old), Nodes: Nodes(slices.Concat(own, controls), controls)}
 	exit := 0
 	m.Winners = nil
@@ -186,7 +186,7 @@ func trained(s *record.Set) (done, broken int) {
 // part says how far a shard is.
 func part(s *record.Set) record.Part {
 	m := &s.Manifest
-	p := record.Part{Index: m.Plan.Shard.Index, Run: m.Run, Exit: m.Exit, Planned: m.Plan.Records, Nodes: []string{}}
+	p := record.Part{Index: m.Scope.Shard.Index, Run: m.Run, Exit: m.Exit, Planned: m.Scope.Records, Nodes: []string{}}
 	for i := range s.Records {
 		r := &s.Records[i]
 		if name, _ := origin(r); !slices.Contains(p.Nodes, name) {
@@ -201,11 +201,11 @@ func part(s *record.Set) record.Part {
 	}
 	trained, broken := trained(s)
 	p.Done, p.Broken = p.Done+trained, p.Broken+broken
-	if m.Plan.Shard.Tune {
-		p.Tune, p.Done, p.Planned = true, len(m.Winners), m.Plan.Shard.Own
+	if m.Scope.Shard.Tune {
+		p.Tune, p.Done, p.Planned = true, len(m.Winners), m.Scope.Shard.Own
 	}
-	if m.Plan.Shard.Trained {
-		p.Train, p.Done, p.Planned = true, trained, m.Plan.Shard.Networks
+	if m.Scope.Shard.Trained {
+		p.Train, p.Done, p.Planned = true, trained, m.Scope.Shard.Networks
 	}
 	exit := 0
 	if m.Exit != nil {

@@ -207,7 +207,7 @@ func (a Axis) write(p *Point) string {
 // String spells p in one line and leaves out usual values.
 func (p Point) String() string {
 	parts := make([]string, 0, len(table))
-	for _, a := range Spelled() {
+	for _, a := range Written() {
 		if s := a.write(&p); s != "" || a.Always && a.text == nil {
 			parts = append(parts, s)
 		}

@@ -62,7 +62,7 @@ func TestRows(t *testing.T) {
 // TestOrders: every order has every axis once.
 func TestOrders(t *testing.T) {
 	early, late := Sorted()
-	for name, list := range map[string][]Axis{"Flags": Flags(), "Columns": columns, "Spelled": Spelled(), "Keys": Keys(), "Sorted": slices.Concat(early, late)} {
+	for name, list := range map[string][]Axis{"Flags": Flags(), "Columns": columns, "Written": Written(), "Keys": Keys(), "Sorted": slices.Concat(early, late)} {
 		var names []string
 		for _, a := range list {
 			names = append(names, a.Name)

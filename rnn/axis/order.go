@@ -12,7 +12,7 @@ import (
 var (
 	flags   = order("hidden batch steps streams layers input output history calls symbols embedding groups heads projection resets cell pass precision direction lengths onehot weighted")
 	columns = order("cell pass hidden batch steps streams layers input output history heads projection resets calls onehot direction lengths embedding groups precision")
-	spelled = order("cell pass hidden batch steps layers direction lengths resets streams input onehot output history calls embedding groups heads projection weighted precision")
+	written = order("cell pass hidden batch steps layers direction lengths resets streams input onehot output history calls embedding groups heads projection weighted precision")
 	sorted  = order(first)
 	keys    = order("cell pass precision hidden input batch steps layers streams output onehot history calls symbols embedding groups heads weighted direction lengths projection resets")
 )
@@ -35,8 +35,8 @@ func Columns() []Axis {
 	return slices.DeleteFunc(slices.Clone(columns), func(a Axis) bool { return a.Title == "" })
 }
 
-// Spelled lists the axes in the order of Point.String.
-func Spelled() []Axis { return spelled }
+// Written lists the axes in the order of Point.String.
+func Written() []Axis { return written }
 
 // Keys lists the axes in the order of files of wisdom.
 func Keys() []Axis { return keys }

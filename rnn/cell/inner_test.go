@@ -159,7 +159,7 @@ func TestHalves(t *testing.T) {
 
 // TestFewArePassed: a value that is used once only stays in one half.
 func TestFewArePassed(t *testing.T) {
-	for i, want := range []int{0, 1, 3, 0} {
+	for i, want := range []int{3, 0} {
 		if c := Inners()[i]; c.Passed() != want {
 			t.Errorf("%v passes %d values, want %d", c, c.Passed(), want)
 		}

@@ -55,7 +55,7 @@ func (v *evaluator) innerValues(t, j, from, to int) {
 	if !y.exists(row) {
 		return
 	}
-	v.row, v.anew = row, y.restarts(row)
+	v.row, v.reset = row, y.restarts(row)
 	first, _ := c.ForwardParts(v.program())
 	for v.unit = from; v.unit < to; v.unit++ {
 		if v.reference.lossy != nil {

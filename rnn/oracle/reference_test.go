@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/cells"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 )
@@ -14,7 +15,7 @@ import (
 // small problems cover every cell, layers, directions and both ends of the network.
 func small() []rnn.Problem {
 	var ps []rnn.Problem
-	for i, c := range slices.Concat(cell.All(), cell.Inners()) {
+	for i, c := range slices.Concat(cell.All(), cells.Inners()) {
 		base := rnn.Problem{Cell: c, Input: 3, Hidden: 4, Layers: 2, Batch: 3, Steps: 4, Pass: rnn.Train}
 		head, symbols := base, base
 		head.Output = 5

@@ -44,7 +44,7 @@ type evaluator struct {
 	dout []float64 // gradient of the layer's output; nil: forward
 
 	row, unit int  // where programs find their values
-	anew      bool // the row's sequence begins anew
+	reset     bool // the row's sequence begins anew
 
 	at                       func(cell.Ref) *float64
 	x, rec, peep, prev, next []float64
@@ -74,7 +74,7 @@ func (v *evaluator) forward(t, j, from, to int) {
 		y.keepStates(row, from, to, h)
 		return
 	}
-	v.row, v.anew = row, y.restarts(row)
+	v.row, v.reset = row, y.restarts(row)
 	for u := from; u < to; u++ {
 		v.unit = u
 		if v.reference.lossy != nil {
@@ -105,7 +105,7 @@ func (v *evaluator) read() {
 		v.peep[k] = float64(y.peep[k*h+u])
 	}
 	for s := range v.prev {
-		if v.prev[s] = y.state[s][(row+y.before)*h+u]; v.anew {
+		if v.prev[s] = y.state[s][(row+y.before)*h+u]; v.reset {
 			v.prev[s] = 0
 		}
 	}
@@ -117,7 +117,7 @@ func (v *evaluator) backward(p cell.Program, t, j, from, to int) {
 	if !v.y.exists(row) {
 		return
 	}
-	v.row, v.anew = row, v.y.restarts(row)
+	v.row, v.reset = row, v.y.restarts(row)
 	v.y.reaches(row, j, v.p.Hidden, from, to, v.y.dState, v.dout)
 	v.jumps(from, to)
 	for u := from; u < to; u++ {
@@ -151,7 +151,7 @@ func (v *evaluator) value(ref cell.Ref) *float64 {
 		v.constant[1] = float64(y.peep[i*h+u])
 		return &v.constant[1]
 	case cell.Prev:
-		if v.anew {
+		if v.reset {
 			v.none = 0
 			return &v.none
 		}

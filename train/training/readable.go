@@ -2,12 +2,12 @@ package training
 
 import (
 	"rnnbench/train/data"
-	"rnnbench/tuner/plan"
+	"rnnbench/tuner/agenda"
 )
 
 // Readable opens the data of each network once, before anything is measured. Unreadable data would
 // fail for all networks alike.
-func Readable(networks []plan.Network) error {
+func Readable(networks []agenda.Network) error {
 	seen := map[string]bool{}
 	for _, n := range networks {
 		if seen[n.Training.Data] {

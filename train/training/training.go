@@ -1,4 +1,4 @@
-// Package training trains the networks of a plan, one after the other, into the records and
+// Package training trains the networks of an agenda, one after the other, into the records and
 // checkpoints of a run. Networks that the run has finished are not trained again.
 package training
 
@@ -16,18 +16,18 @@ import (
 	"rnnbench/rnn/schedule"
 	"rnnbench/train"
 	"rnnbench/train/data"
-	"rnnbench/train/session"
+	"rnnbench/train/loop"
 	"rnnbench/train/smoke"
 	"rnnbench/tuner"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/plan"
 )
 
 // A Job says what is trained, and where.
 type Job struct {
 	Device   device.Device
 	LayOut   func(record.Point, grid.Spec) (*tuner.Layout, error)
-	Networks []plan.Network
+	Networks []agenda.Network
 	Seed     uint64
 	Run      *record.Run     // takes records; its folder takes checkpoints
 	Before   []record.Record // what the run has already
@@ -103,7 +103,7 @@ func (j *Job) share(start time.Time, i int) time.Duration {
 
 // trainOne trains a network, and reports whether its share of the budget ended first. A network
 // that is declined or fails becomes a record; an error ends the run.
-func (j *Job) trainOne(ctx context.Context, n plan.Network, checkpoint string, share time.Duration, last **record.Record) (over bool, err error) {
+func (j *Job) trainOne(ctx context.Context, n agenda.Network, checkpoint string, share time.Duration, last **record.Record) (over bool, err error) {
 	start := j.Now()
 	l, err := j.LayOut(n.Point, n.Spec)
 	if err != nil {
@@ -128,9 +128,9 @@ func (j *Job) trainOne(ctx context.Context, n plan.Network, checkpoint string, s
 	if err == nil {
 		defer replicas.Close()
 	}
-	var s *session.Session
+	var s *loop.Loop
 	if err == nil {
-		s, err = j.session(n, l, r, replicas.Devices)
+		s, err = j.setUp(n, l, r, replicas.Devices)
 	}
 	if err == nil {
 		defer s.Trainer.Close()
@@ -140,7 +140,7 @@ func (j *Job) trainOne(ctx context.Context, n plan.Network, checkpoint string, s
 			end := j.Now().Add(max(leastShare, share-j.Now().Sub(start)))
 			s.Over = func() bool { return !j.Now().Before(end) }
 		}
-		if err = s.Run(ctx); errors.Is(err, session.ErrOver) {
+		if err = s.Run(ctx); errors.Is(err, loop.ErrOver) {
 			return true, nil
 		}
 	}
@@ -162,7 +162,7 @@ func (j *Job) trainOne(ctx context.Context, n plan.Network, checkpoint string, s
 }
 
 // recorded is the number of iterations of network n at its newest record among recs that is no failure.
-func recorded(n plan.Network, recs []record.Record) int {
+func recorded(n agenda.Network, recs []record.Record) int {
 	last := n.Latest(slices.DeleteFunc(slices.Clone(recs), func(r record.Record) bool { return r.Status != record.OK }))
 	if last == nil {
 		return 0
@@ -171,7 +171,7 @@ func recorded(n plan.Network, recs []record.Record) int {
 }
 
 // record holds the fields that all records of a network share.
-func (j *Job) record(l *tuner.Layout, n plan.Network) record.Record {
+func (j *Job) record(l *tuner.Layout, n agenda.Network) record.Record {
 	r := record.Record{
 		Point: l.Point, Device: j.Device.Info().Key, Status: record.OK, Warnings: []string{},
 		Impl:     record.Impl{Name: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: l.Spec.Choice},
@@ -186,7 +186,7 @@ func (j *Job) record(l *tuner.Layout, n plan.Network) record.Record {
 }
 
 // seed is the seed of n's parameters and data.
-func (j *Job) seed(n plan.Network) uint64 { return j.Seed + uint64(n.Training.Repeat) }
+func (j *Job) seed(n agenda.Network) uint64 { return j.Seed + uint64(n.Training.Repeat) }
 
 // declined is the record of a network that was not trained, or not to the end.
 func declined(r record.Record, status record.Status, code, reason string) *record.Record {
@@ -206,8 +206,8 @@ func (j *Job) replicas(n int) (Replicas, error) {
 	return j.Replicas(n)
 }
 
-// session sets a network up. The caller closes its trainer.
-func (j *Job) session(n plan.Network, l *tuner.Layout, r record.Record, replicas []device.Device) (*session.Session, error) {
+// setUp sets a network up. The caller closes its trainer.
+func (j *Job) setUp(n agenda.Network, l *tuner.Layout, r record.Record, replicas []device.Device) (*loop.Loop, error) {
 	o, err := train.ParseOptimizer(n.Training.Optimizer, l.Problem.Precision)
 	if err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (j *Job) session(n plan.Network, l *tuner.Layout, r record.Record, replicas
 	if s := source.Shape(); train.Asked(l.Problem, s) != l.Problem {
 		return nil, fmt.Errorf("task %s has %d inputs and %d classes here, but the network has %d inputs and %d classes: use another text", n.Training.Data, s.Input, s.Output, l.Problem.Input, l.Problem.Output)
 	}
-	s := &session.Session{Plan: n.Training, Record: r}
+	s := &loop.Loop{Limits: n.Training, Record: r}
 	if n.Training.Reference {
 		if s.Reference, err = j.reference(n, l.Problem, o); err != nil {
 			return nil, err
@@ -241,7 +241,7 @@ func (j *Job) session(n plan.Network, l *tuner.Layout, r record.Record, replicas
 }
 
 // reference trains in double precision, once for all techniques.
-func (j *Job) reference(n plan.Network, p rnn.Problem, o train.Optimizer) (*record.Comparison, error) {
+func (j *Job) reference(n agenda.Network, p rnn.Problem, o train.Optimizer) (*record.Comparison, error) {
 	key := fmt.Sprint(p, o, n.Training.Data, n.Training.Repeat)
 	if known := j.bands[key]; known != nil {
 		return known, nil
@@ -258,10 +258,10 @@ func (j *Job) reference(n plan.Network, p rnn.Problem, o train.Optimizer) (*reco
 }
 
 // source opens the task for a problem's batch and steps, or its held-out part.
-func (j *Job) source(n plan.Network, p rnn.Problem, held bool) (data.Source, error) {
+func (j *Job) source(n agenda.Network, p rnn.Problem, held bool) (data.Source, error) {
 	o := data.Options{Batch: p.Batch, Steps: p.Steps, Seed: j.seed(n), Held: held}
 	if held {
-		o.Batch, o.Steps = session.HeldOut(n.Training, p)
+		o.Batch, o.Steps = loop.HeldOut(n.Training, p)
 	}
 	return data.Open(n.Training.Data, o)
 }

@@ -16,16 +16,16 @@ import (
 	"rnnbench/record"
 	"rnnbench/train/training"
 	"rnnbench/tuner"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/plan"
 )
 
 // networks learn to copy for so many iterations, one by each technique.
-func networks(iterations int, names ...string) []plan.Network {
+func networks(iterations int, names ...string) []agenda.Network {
 	p := record.Point{Cell: "gru", Pass: "train", Hidden: 9, Input: 5, OneHot: true, Output: 4, Batch: 4, Steps: 8, Layers: 1, Precision: "fp32"}
-	var list []plan.Network
+	var list []agenda.Network
 	for i, n := range names {
-		list = append(list, plan.Network{Number: i + 1, Point: p, Spec: grid.Spec{Name: n, Label: n}, Training: record.TrainingPlan{
+		list = append(list, agenda.Network{Number: i + 1, Point: p, Spec: grid.Spec{Name: n, Label: n}, Training: record.TrainingPlan{
 			Data: "copy:delay=2:length=2:symbols=3", Optimizer: "sgd:lr=0.5", Iterations: iterations, Every: 10, Batches: 1,
 		}})
 	}
@@ -33,7 +33,7 @@ func networks(iterations int, names ...string) []plan.Network {
 }
 
 // newJob trains into a run that is new, or in the folder dir if that is not empty.
-func newJob(t *testing.T, dir string, list []plan.Network) *training.Job {
+func newJob(t *testing.T, dir string, list []agenda.Network) *training.Job {
 	t.Helper()
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {

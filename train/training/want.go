@@ -11,8 +11,8 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/train"
 	"rnnbench/train/data"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/plan"
 )
 
 // Limits returns how to train: want, or the plan of the run to resume with what the user has given by name. It
@@ -90,7 +90,7 @@ func CheckWords(want record.TrainingPlan) error {
 }
 
 // CheckPoints checks the optimiser, the task and the replicas at each point, before anything is trained.
-func CheckPoints(want record.TrainingPlan, q plan.Plan) error {
+func CheckPoints(want record.TrainingPlan, q agenda.Agenda) error {
 	return q.Each(func(at record.Point, _ []grid.Spec) error {
 		_, err := train.ParseOptimizer(want.Optimizer, rnn.Precision(slices.Index(rnn.Precisions(), at.Precision)))
 		if err != nil {

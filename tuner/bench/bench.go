@@ -1,4 +1,4 @@
-// Package bench opens what a plan is measured on: a device, with its measured limits, the rivals beside
+// Package bench opens what an agenda is measured on: a device, with its measured limits, the rivals beside
 // it, and the oracle that chooses for auto. It says what else uses the machine.
 package bench
 

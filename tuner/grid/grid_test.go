@@ -75,7 +75,7 @@ func TestValues(t *testing.T) {
 		}
 	}
 	v, err := ParseValues("auto,0,4", "auto")
-	if err != nil || !slices.Equal(v.List(), []int{0, 0, 4}) || v.Spell("auto") != "auto,auto,4" {
+	if err != nil || !slices.Equal(v.List(), []int{0, 0, 4}) || v.Format("auto") != "auto,auto,4" {
 		t.Errorf("got %v, %v", v.List(), err)
 	}
 }
@@ -406,9 +406,9 @@ func FuzzValues(f *testing.F) {
 			if len(list) > MaxPoints || len(list) == 0 || slices.Max(list) > MaxSize || slices.Min(list) < 0 || zero == "" && slices.Min(list) == 0 {
 				t.Fatalf("%q gives %d values from %d to %d", text, len(list), slices.Min(list), slices.Max(list))
 			}
-			again, err := ParseValues(v.Spell(zero), zero)
-			if err != nil || again.Spell(zero) != v.Spell(zero) || !slices.Equal(again.List(), list) {
-				t.Fatalf("%q prints as %q, which is read as %v, %v", text, v.Spell(zero), again, err)
+			again, err := ParseValues(v.Format(zero), zero)
+			if err != nil || again.Format(zero) != v.Format(zero) || !slices.Equal(again.List(), list) {
+				t.Fatalf("%q prints as %q, which is read as %v, %v", text, v.Format(zero), again, err)
 			}
 		}
 	})

@@ -148,8 +148,8 @@ func (v Values) List() []int {
 	return list
 }
 
-// Spell writes v in the grammar that ParseValues reads.
-func (v Values) Spell(zero string) string {
+// Format writes v in the grammar that ParseValues reads.
+func (v Values) Format(zero string) string {
 	parts := make([]string, len(v.terms))
 	for i, t := range v.terms {
 		switch {
@@ -167,7 +167,7 @@ func (v Values) Spell(zero string) string {
 }
 
 // String writes v in the grammar that ParseValues reads.
-func (v Values) String() string { return v.Spell("0") }
+func (v Values) String() string { return v.Format("0") }
 
 // unique returns list without duplicates, in order.
 func unique[T comparable](list []T) []T {

@@ -15,9 +15,9 @@ import (
 	"rnnbench/record"
 	"rnnbench/train/training"
 	"rnnbench/tuner"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/bench"
 	"rnnbench/tuner/config"
-	"rnnbench/tuner/plan"
 	"rnnbench/tuner/progress"
 )
 
@@ -25,7 +25,7 @@ import (
 type Teller interface {
 	bench.Teller
 	// Progress returns a display of a sweep's progress; f forecasts its time, and may be nil.
-	Progress(f *plan.Forecast, total int) *progress.Progress
+	Progress(f *agenda.Forecast, total int) *progress.Progress
 	// Interruptible returns a context that ends when the user interrupts, and a function that ends the
 	// listening.
 	Interruptible(ctx context.Context, show *progress.Progress) (context.Context, func())
@@ -37,15 +37,15 @@ type Job struct {
 	Bench  *bench.Bench
 	Before *record.Manifest // of the run to resume; nil: a new run
 	Env    record.Environment
-	Plan   plan.Plan // what is measured: a shard, or all
-	Share  string    // describes the shard; "": the plan is whole
-	Spread bool      // measure in an order of which every beginning covers the plan evenly
+	Agenda agenda.Agenda // what is measured: a shard, or all
+	Share  string        // describes the shard; "": the agenda is whole
+	Spread bool          // measure in an order of which every beginning covers the agenda evenly
 
 	tell Teller
 }
 
 // Open opens the device and the rivals that r asks for. before is the manifest of the run to resume; nil: a
-// new run. Give the job its plan by Set, and close it.
+// new run. Give the job its agenda by Set, and close it.
 func Open(r *Request, before *record.Manifest, tell Teller) (*Job, error) {
 	env := record.Capture(record.Options{Version: r.Version, HideHostname: r.HideHost}) // before a device binds threads
 	b, err := bench.Open(r.Options, tell)
@@ -58,30 +58,30 @@ func Open(r *Request, before *record.Manifest, tell Teller) (*Job, error) {
 // Close closes the device and the rivals.
 func (j *Job) Close() error { return j.Bench.Close() }
 
-// Set makes q the plan, or the shard of it. It returns an error, with a hint, if the run to resume has another
-// plan.
-func (j *Job) Set(q plan.Plan, hint string) error {
-	j.Plan = q
+// Set makes q the agenda, or the shard of it. It returns an error, with a hint, if the run to resume has another
+// agenda.
+func (j *Job) Set(q agenda.Agenda, hint string) error {
+	j.Agenda = q
 	if err := j.divide(); err != nil {
 		return err
 	}
 	return j.match(hint)
 }
 
-// match returns an error, with a hint, if the run to resume has another plan.
+// match returns an error, with a hint, if the run to resume has another agenda.
 func (j *Job) match(hint string) error {
 	if j.Before == nil {
 		return nil
 	}
-	if differs := j.Plan.Mismatch(*j.Before, j.Bench.Record()); differs != "" {
+	if differs := j.Agenda.Mismatch(*j.Before, j.Bench.Record()); differs != "" {
 		return exit.Misuse(fmt.Errorf("run %s cannot be resumed: %s", j.Before.Run, differs), hint)
 	}
 	return nil
 }
 
-// ForecastAll estimates the whole of decided for a dry run, and shows progress. decided is the plan with what
+// ForecastAll estimates the whole of decided for a dry run, and shows progress. decided is the agenda with what
 // auto chose.
-func (j *Job) ForecastAll(ctx context.Context, decided plan.Plan) (*plan.Forecast, error) {
+func (j *Job) ForecastAll(ctx context.Context, decided agenda.Agenda) (*agenda.Forecast, error) {
 	show := j.tell.Progress(nil, decided.Records())
 	ctx, stop := j.tell.Interruptible(ctx, show)
 	defer stop()
@@ -102,8 +102,8 @@ func (j *Job) TellEnergy() {
 // Begin makes the run's folder, or opens the one to resume. Records of a shard name the machine.
 func (j *Job) Begin() (*record.Run, error) {
 	run, err := j.open()
-	if err == nil && j.Plan.Shard != nil {
-		s := j.Plan.Shard.String()
+	if err == nil && j.Agenda.Shard != nil {
+		s := j.Agenda.Shard.String()
 		run.On(record.Node{Name: cluster.ThisNode(j.Env.Host.Name == ""), Shard: &s})
 	}
 	return run, err
@@ -120,8 +120,8 @@ func (j *Job) open() (*record.Run, error) {
 		return j.create()
 	}
 	run, err := record.Resume(j.folder())
-	if err != nil && j.Plan.Shard != nil {
-		return nil, busyShard(*j.Plan.Shard, err)
+	if err != nil && j.Agenda.Shard != nil {
+		return nil, busyShard(*j.Agenda.Shard, err)
 	}
 	if err != nil {
 		return nil, err
@@ -146,14 +146,14 @@ func (j *Job) folder() string {
 // create makes the folder of a new run.
 func (j *Job) create() (*record.Run, error) {
 	const hint = "set --out DIR or RNNBENCH_RESULTS to a writable folder"
-	c, q := j.Config, j.Plan
+	c, q := j.Config, j.Agenda
 	text, err := json.Marshal(c)
 	if err != nil {
 		return nil, err
 	}
 	m := record.Manifest{
 		Label: c.Label, Argv: append([]string{"rnnbench"}, j.Argv...), Config: text, Environment: j.Env,
-		Devices: []record.Device{j.Bench.Record()}, Plan: q.Manifest(),
+		Devices: []record.Device{j.Bench.Record()}, Scope: q.Scope(),
 	}
 	if s := q.Shard; s != nil {
 		run, err := record.Claim(c.Dir, record.ShardFolder(*s), m)
@@ -183,8 +183,8 @@ type sink struct {
 // into is the sink of a run.
 func into(run *record.Run, show *progress.Progress) sink { return sink{show, run.Done, run.Append} }
 
-// sweep measures the sweeps of a plan.
-func (j *Job) sweep(ctx context.Context, q plan.Plan, m config.Measure, to sink) error {
+// sweep measures the sweeps of an agenda.
+func (j *Job) sweep(ctx context.Context, q agenda.Agenda, m config.Measure, to sink) error {
 	tasks := q.Sweeps().Tasks()
 	if len(tasks) == 0 {
 		return nil
@@ -197,12 +197,12 @@ func (j *Job) sweep(ctx context.Context, q plan.Plan, m config.Measure, to sink)
 	return s.Run(ctx, tasks)
 }
 
-// Verify runs each technique of the plan once, and returns the records of the checks.
+// Verify runs each technique of the agenda once, and returns the records of the checks.
 func (j *Job) Verify(ctx context.Context, show *progress.Progress) (recs []record.Record, err error) {
 	ctx, stop := j.tell.Interruptible(ctx, show)
 	defer stop()
 	defer show.Close()
-	err = j.sweep(ctx, j.Plan, j.Config.Measure, sink{show: show, emit: func(r *record.Record) error {
+	err = j.sweep(ctx, j.Agenda, j.Config.Measure, sink{show: show, emit: func(r *record.Record) error {
 		recs = append(recs, *r)
 		return nil
 	}})
@@ -210,7 +210,7 @@ func (j *Job) Verify(ctx context.Context, show *progress.Progress) (recs []recor
 }
 
 // Measure measures what the run lacks of decided, and closes it. look is the forecast.
-func (j *Job) Measure(ctx context.Context, run *record.Run, decided plan.Plan, look *plan.Forecast) (*Ending, error) {
+func (j *Job) Measure(ctx context.Context, run *record.Run, decided agenda.Agenda, look *agenda.Forecast) (*Ending, error) {
 	networks, total := decided.Networks(), decided.Sweeps().Records()
 	if j.RetryFailed {
 		run.RetryFailed()
@@ -248,7 +248,7 @@ func (j *Job) Measure(ctx context.Context, run *record.Run, decided plan.Plan, l
 }
 
 // sweepAndTrain measures and trains what the run lacks, and divides the budget between both.
-func (j *Job) sweepAndTrain(ctx context.Context, decided plan.Plan, run *record.Run, show *progress.Progress) error {
+func (j *Job) sweepAndTrain(ctx context.Context, decided agenda.Agenda, run *record.Run, show *progress.Progress) error {
 	_, before, _, err := record.Read(run.Dir())
 	if err != nil {
 		return err
@@ -259,7 +259,7 @@ func (j *Job) sweepAndTrain(ctx context.Context, decided plan.Plan, run *record.
 		return j.sweep(ctx, decided, m, into(run, show))
 	}
 	networks := decided.Networks()
-	if !slices.ContainsFunc(networks, func(n plan.Network) bool { return !n.Finished(n.Latest(before)) }) {
+	if !slices.ContainsFunc(networks, func(n agenda.Network) bool { return !n.Finished(n.Latest(before)) }) {
 		return sweep(j.Config.Measure.Budget)
 	}
 	train := func(budget time.Duration) error {
@@ -306,7 +306,7 @@ func swept(recs []record.Record) (n int) {
 }
 
 // unfinished counts the networks that still need training.
-func unfinished(networks []plan.Network, recs []record.Record) (n int) {
+func unfinished(networks []agenda.Network, recs []record.Record) (n int) {
 	for _, x := range networks {
 		if last := x.Latest(recs); last == nil || last.Status == record.OK && !x.Finished(last) {
 			n++

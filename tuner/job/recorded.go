@@ -12,9 +12,9 @@ import (
 	"rnnbench/tuner"
 	"rnnbench/tuner/auto"
 	"rnnbench/tuner/bench"
+	"rnnbench/tuner/campaign"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/regret"
-	"rnnbench/tuner/tuning"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -27,7 +27,7 @@ type Recorded struct {
 }
 
 // Run searches the records of sets. print prints the winners, or the table of Regret.
-func (o Recorded) Run(ctx context.Context, sets []record.Set, recs []record.Record, tell Teller, print func(*tuning.Winners, *table.Table) error) error {
+func (o Recorded) Run(ctx context.Context, sets []record.Set, recs []record.Record, tell Teller, print func(*campaign.Winners, *table.Table) error) error {
 	book, path, err := o.Book(o.Wisdom)
 	if err != nil {
 		return err
@@ -41,12 +41,12 @@ func (o Recorded) Run(ctx context.Context, sets []record.Set, recs []record.Reco
 		return print(nil, far.Table())
 	}
 	o.Search.Seed, o.Search.Rounds = o.Measure.Seed, o.Measure.MaxRounds
-	unchecked := tuning.Unverified(recs)
+	unchecked := campaign.Unverified(recs)
 	if unchecked > 0 && unchecked < len(recs) {
 		tell.Warn("%s of %s cannot win: unverified (--no-verify)", quantity.Plural(unchecked, "record"), quantity.Plural(len(recs), "record"))
 	}
 	read := &wisdom.Book{Entries: slices.Clone(book.Entries)}
-	again := &tuning.Replay{Sets: sets, Book: book, Search: o.Search}
+	again := &campaign.Replay{Sets: sets, Book: book, Search: o.Search}
 	if err := again.Do(ctx, recs); err != nil {
 		return err
 	}

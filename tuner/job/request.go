@@ -1,4 +1,4 @@
-// Package job measures plans into runs. A Request says what is wanted; a Job is that on an open device:
+// Package job measures agendas into runs. A Request says what is wanted; a Job is that on an open device:
 // the shard to measure, the run to resume, what is still missing, and how it ended.
 package job
 
@@ -13,9 +13,9 @@ import (
 	"rnnbench/cluster"
 	"rnnbench/internal/exit"
 	"rnnbench/record"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/bench"
 	"rnnbench/tuner/config"
-	"rnnbench/tuner/plan"
 )
 
 // A Request says what to measure, on what and how, and what becomes of the run. It is made once from flags,
@@ -36,14 +36,14 @@ type Request struct {
 	Submitted string // version of the program that submitted this job; "": nobody did
 	Required  string // key of the device that it was submitted for; "": that of the first shard
 
-	part  *record.Shard // the shard to measure; nil: the whole plan, or that of the job in array
-	array *plan.Array   // the job of a scheduler's array, until its part is known; nil: none
+	part  *record.Shard // the shard to measure; nil: the whole agenda, or that of the job in array
+	array *agenda.Array // the job of a scheduler's array, until its part is known; nil: none
 }
 
 // Latest is the Resume of the latest run or session in the results folder.
 const Latest = "the latest"
 
-// NoShard is the Shard that measures the whole plan.
+// NoShard is the Shard that measures the whole agenda.
 const NoShard = "off"
 
 // Prepare checks the request, and reads the run to resume: its settings lie below those given now. It
@@ -84,9 +84,9 @@ func (r *Request) readShard() error {
 	case r.Shard == NoShard:
 		return nil
 	case r.Shard != "":
-		read := plan.ParseShard
+		read := agenda.ParseShard
 		if strings.Contains(r.Shard, ",") {
-			read = func(text string) (record.Shard, error) { return plan.OneOf(text, os.Getenv) }
+			read = func(text string) (record.Shard, error) { return agenda.OneOf(text, os.Getenv) }
 		}
 		s, err := read(r.Shard)
 		if err != nil {
@@ -94,7 +94,7 @@ func (r *Request) readShard() error {
 		}
 		r.part = &s
 	case r.Resume == "": // a run to resume knows its shard
-		a, err := plan.FromScheduler(os.Getenv)
+		a, err := agenda.FromScheduler(os.Getenv)
 		if err != nil {
 			return exit.Misuse(err, arrayHint)
 		}

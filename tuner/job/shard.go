@@ -13,7 +13,7 @@ import (
 	"rnnbench/record"
 )
 
-// placed sets the part to the shard of a job of an array. had are the shards of the same plan, by their
+// placed sets the part to the shard of a job of an array. had are the shards of the same agenda, by their
 // folders.
 func (j *Job) placed(had map[string]record.Manifest) error {
 	r := j.Request
@@ -22,7 +22,7 @@ func (j *Job) placed(had map[string]record.Manifest) error {
 	}
 	var shards []record.Shard
 	for _, path := range slices.Sorted(maps.Keys(had)) {
-		shards = append(shards, *had[path].Plan.Shard)
+		shards = append(shards, *had[path].Scope.Shard)
 	}
 	s, err := r.array.Among(shards)
 	switch {
@@ -41,12 +41,12 @@ func (j *Job) placed(had map[string]record.Manifest) error {
 	return nil
 }
 
-// divide reduces the plan to the shard to measure, if one is. If a run of that shard exists, it becomes the
+// divide reduces the agenda to the shard to measure, if one is. If a run of that shard exists, it becomes the
 // run to resume.
 func (j *Job) divide() error {
 	r, dir, name := j.Request, j.Config.Dir, ""
-	if b := j.Before; b != nil && b.Plan.Shard != nil {
-		was := *b.Plan.Shard
+	if b := j.Before; b != nil && b.Scope.Shard != nil {
+		was := *b.Scope.Shard
 		if s := r.part; s != nil && (s.Index != was.Index || s.Count != was.Count) {
 			return fmt.Errorf("run %s cannot be resumed: it is shard %v, not %v", b.Run, was, s)
 		}
@@ -55,13 +55,13 @@ func (j *Job) divide() error {
 	if !r.Divided() {
 		return nil
 	}
-	if b := j.Before; b != nil && b.Plan.Shard == nil {
+	if b := j.Before; b != nil && b.Scope.Shard == nil {
 		return fmt.Errorf("run %s cannot be resumed as shard %v: its plan was not divided", b.Run, r.part)
 	}
 	var had map[string]record.Manifest
 	key := j.Bench.Info.Key
 	if j.Before == nil {
-		had = record.ShardsOf(dir, j.Plan.Hash(), j.Config.Label, key)
+		had = record.ShardsOf(dir, j.Agenda.Hash(), j.Config.Label, key)
 		if err := j.placed(had); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (j *Job) divide() error {
 			return exit.With(exit.NoDevice, err, "use submit --group for each kind of device, or ask the scheduler for nodes of one kind")
 		}
 	}
-	d, err := j.Plan.Divide(r.part.Count, record.OnGPU(key))
+	d, err := j.Agenda.Divide(r.part.Count, record.OnGPU(key))
 	if err != nil {
 		return err
 	}
@@ -83,24 +83,24 @@ func (j *Job) divide() error {
 	case known != "":
 		name = known
 	default:
-		name = runName(j.Config.Label, key, j.Plan.Hash())
+		name = runName(j.Config.Label, key, j.Agenda.Hash())
 	}
 	j.Share = d.Share(*r.part)
-	j.Plan = d.Shard(*r.part, name)
+	j.Agenda = d.Shard(*r.part, name)
 	if j.Before != nil {
 		return nil
 	}
 	if folder == "" {
-		folder = filepath.Join(dir, record.ShardFolder(*j.Plan.Shard))
+		folder = filepath.Join(dir, record.ShardFolder(*j.Agenda.Shard))
 	}
 	return j.continued(folder)
 }
 
-// shardIn finds the folder of a shard among the shards of a plan; "": it was not begun. of is the name
+// shardIn finds the folder of a shard among the shards of an agenda; "": it was not begun. of is the name
 // of the run that all shards with the same count form together; "": none was begun.
 func shardIn(had map[string]record.Manifest, s record.Shard) (dir, of string) {
 	for _, path := range slices.Sorted(maps.Keys(had)) {
-		o := had[path].Plan.Shard
+		o := had[path].Scope.Shard
 		if o.Count != s.Count {
 			continue
 		}
@@ -133,7 +133,7 @@ func (j *Job) continued(dir string) error {
 	return nil
 }
 
-// runName returns the name of the merged run of a plan's shards. All machines compute the same one.
+// runName returns the name of the merged run of an agenda's shards. All machines compute the same one.
 // Words that are the same in a file's name may differ in a label, so the hash tells labels apart.
 func runName(label, device, hash string) string {
 	if label != "" {

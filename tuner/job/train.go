@@ -9,7 +9,7 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/record"
 	"rnnbench/train/training"
-	"rnnbench/tuner/plan"
+	"rnnbench/tuner/agenda"
 )
 
 // A Training is a job that trains its networks.
@@ -31,29 +31,29 @@ func OpenTraining(r *Request, want record.TrainingPlan, before *record.Manifest,
 	return t, nil
 }
 
-// prepare makes the plan, or the shard's, to be trained until the wanted limits. A resumed shard keeps the
+// prepare makes the agenda, or the shard's, to be trained until the wanted limits. A resumed shard keeps the
 // division that it began with.
 func (t *Training) prepare() error {
 	if err := training.SetAxes(t.Want.Data, t.Config.Grid, t.Bench.Vocabulary()); err != nil {
 		return err
 	}
-	q, err := t.Bench.Plan(t.Config)
+	q, err := t.Bench.Agenda(t.Config)
 	if err != nil {
 		return err
 	}
 	q.Kind = "train " + t.Want.Data + " " + t.Want.Optimizer
 	limits, asked := t.Want, t.Before != nil
-	if asked && t.Before.Plan.Shard != nil && t.Before.Plan.Shard.Limits != nil {
-		limits = *t.Before.Plan.Shard.Limits
+	if asked && t.Before.Scope.Shard != nil && t.Before.Scope.Shard.Limits != nil {
+		limits = *t.Before.Scope.Shard.Limits
 	}
-	t.Plan = q.Trained(limits)
+	t.Agenda = q.Trained(limits)
 	if err := t.divide(); err != nil {
 		return err
 	}
-	if s := t.Plan.Shard; s != nil {
+	if s := t.Agenda.Shard; s != nil {
 		s.Limits = &limits
 		if t.Before != nil && !asked {
-			if was := t.Before.Plan.Shard.Limits; was.Options() != limits.Options() {
+			if was := t.Before.Scope.Shard.Limits; was.Options() != limits.Options() {
 				return exit.Misuse(fmt.Errorf("shard %v in %s was begun with %s, not with %s", s, t.Resume, was.Options(), limits.Options()),
 					"rnnbench train --resume "+t.Resume+" takes other limits; --label WORD or --out DIR begins another run of the shard")
 			}
@@ -61,12 +61,12 @@ func (t *Training) prepare() error {
 				t.Want = *t.Before.Training
 			}
 		}
-		t.Plan = t.Plan.Until(t.Want)
+		t.Agenda = t.Agenda.Until(t.Want)
 	}
 	if err := t.match("omit --resume to start a new run"); err != nil {
 		return err
 	}
-	return training.CheckPoints(t.Want, t.Plan)
+	return training.CheckPoints(t.Want, t.Agenda)
 }
 
 // Train measures the control point of a shard and trains all networks. print prints the last record of each
@@ -83,7 +83,7 @@ func (t *Training) Train(ctx context.Context, format string, print func(run *rec
 	if err != nil {
 		return errors.Join(err, run.Finish(exit.Error))
 	}
-	control, j := t.Plan.Control(), t.training(t.Plan.Networks(), run, had)
+	control, j := t.Agenda.Control(), t.training(t.Agenda.Networks(), run, had)
 	show := t.tell.Progress(nil, control.Records())
 	ctx, stop := t.tell.Interruptible(ctx, show)
 	defer stop()
@@ -117,7 +117,7 @@ func (t *Training) Train(ctx context.Context, format string, print func(run *rec
 }
 
 // training returns the job that trains networks into run, which already has the records before.
-func (j *Job) training(networks []plan.Network, run *record.Run, before []record.Record) *training.Job {
+func (j *Job) training(networks []agenda.Network, run *record.Run, before []record.Record) *training.Job {
 	return &training.Job{
 		Device: j.Bench.Device, LayOut: j.Bench.LayOut, Networks: networks, Seed: j.Config.Measure.Seed, Run: run, Before: before, Around: j.Bench.Around,
 		Replicas: j.Bench.Replicas, Tell: func(r *record.Record) { j.tell.Note("%s", line(r, len(networks) == 1)) },

@@ -17,13 +17,13 @@ import (
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/tuner"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/auto"
 	"rnnbench/tuner/bench"
+	"rnnbench/tuner/campaign"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/plan"
 	"rnnbench/tuner/regret"
 	"rnnbench/tuner/search"
-	"rnnbench/tuner/tuning"
 	"rnnbench/tuner/wisdom"
 )
 
@@ -135,10 +135,10 @@ func (o Tuning) Book(file string) (*wisdom.Book, string, error) {
 type Tune struct {
 	*Job
 	Tuning
-	session *tuning.Session
-	control plan.Plan     // of a shard: the control point, to compare nodes
-	regrets *regret.List  // of Regret; nil: not asked for
-	checked *regret.Check // of Check; nil: not asked for
+	campaign *campaign.Campaign
+	control  agenda.Agenda // of a shard: the control point, to compare nodes
+	regrets  *regret.List  // of Regret; nil: not asked for
+	checked  *regret.Check // of Check; nil: not asked for
 }
 
 // OpenTune opens the device and plans the tune that r and o ask for. Close it.
@@ -161,9 +161,9 @@ func OpenTune(r *Request, o Tuning, before *record.Manifest, tell Teller) (*Tune
 	return t, nil
 }
 
-// prepare makes the plan and the session.
+// prepare makes the agenda and the campaign.
 func (t *Tune) prepare(book *wisdom.Book, path string) error {
-	q, err := t.Bench.Plan(t.Config)
+	q, err := t.Bench.Agenda(t.Config)
 	if err != nil {
 		return err
 	}
@@ -180,10 +180,10 @@ func (t *Tune) prepare(book *wisdom.Book, path string) error {
 	if err := t.Bench.MeasureLimits(); err != nil {
 		return exit.With(exit.Error, err, "")
 	}
-	if err := t.newSession(); err != nil {
+	if err := t.newCampaign(); err != nil {
 		return err
 	}
-	t.session.Book, t.session.Path = book, path
+	t.campaign.Book, t.campaign.Path = book, path
 	return nil
 }
 
@@ -203,8 +203,8 @@ func (t *Tune) checkCounter() error {
 	return exit.With(exit.NoDevice, fmt.Errorf("--objective energy: energy cannot be counted: %w", err), "omit --objective to tune for time")
 }
 
-// newSession makes the session that tunes the plan.
-func (t *Tune) newSession() error {
+// newCampaign makes the campaign that tunes the agenda.
+func (t *Tune) newCampaign() error {
 	depth, err := t.Knobs()
 	if err != nil {
 		return err
@@ -218,10 +218,10 @@ func (t *Tune) newSession() error {
 	tune.Settings.Verify = true // nothing wins that was not checked
 	// The device is still warm from the previous candidate.
 	tune.Settings.Warmup = min(m.Warmup, m.MinTime/2)
-	s := &tuning.Session{Tune: tune, Plan: t.Plan.Own(), Budget: m.Budget, Cache: m.Cache, Begin: t.Begin}
+	s := &campaign.Campaign{Tune: tune, Agenda: t.Agenda.Own(), Budget: m.Budget, Cache: m.Cache, Begin: t.Begin}
 	s.Tool, s.Libraries = b.Versions()
-	if t.Plan.Shard != nil {
-		t.control = t.Plan.Control()
+	if t.Agenda.Shard != nil {
+		t.control = t.Agenda.Control()
 	}
 	switch {
 	case t.Regret:
@@ -232,14 +232,14 @@ func (t *Tune) newSession() error {
 			return t.checked.Measure(ctx, tune, at, specs)
 		}
 	}
-	t.session = s
+	t.campaign = s
 	return nil
 }
 
 // Candidates tells how many candidates each point has, for a dry run.
-func (t *Tune) Candidates(ctx context.Context) (*tuning.Winners, error) {
-	show := t.tell.Progress(nil, t.session.Plan.Points())
-	list, err := t.session.Candidates(ctx, show.LaidOut)
+func (t *Tune) Candidates(ctx context.Context) (*campaign.Winners, error) {
+	show := t.tell.Progress(nil, t.campaign.Agenda.Points())
+	list, err := t.campaign.Candidates(ctx, show.LaidOut)
 	show.Close()
 	if err != nil {
 		return nil, err
@@ -260,12 +260,12 @@ func (t *Tune) summary() string {
 	if t.Objective != "" {
 		depth += ", least energy wins"
 	}
-	return fmt.Sprintf("%s: %s, %s", quantity.Plural(t.session.Plan.Points(), "point"), strings.Join(t.session.Plan.Labels(), ", "), depth)
+	return fmt.Sprintf("%s: %s, %s", quantity.Plural(t.campaign.Agenda.Points(), "point"), strings.Join(t.campaign.Agenda.Labels(), ", "), depth)
 }
 
 // Run tunes every point and saves the records. print prints the winners, if a point has one.
-func (t *Tune) Run(ctx context.Context, print func(w *tuning.Winners, instead *table.Table) error) error {
-	s := t.session
+func (t *Tune) Run(ctx context.Context, print func(w *campaign.Winners, instead *table.Table) error) error {
+	s := t.campaign
 	if s.Path != "" && !t.Regret {
 		if err := wisdom.Writable(s.Path); err != nil {
 			return exit.With(exit.Error, err, "use --wisdom FILE for another file, or --no-wisdom to save none")
@@ -275,8 +275,8 @@ func (t *Tune) Run(ctx context.Context, print func(w *tuning.Winners, instead *t
 		return err
 	}
 	t.tell.Note("%s", t.summary())
-	show := t.tell.Progress(nil, s.Plan.Points())
-	show.Tune(s.Plan)
+	show := t.tell.Progress(nil, s.Agenda.Points())
+	show.Tune(s.Agenda)
 	ctx, stop := t.tell.Interruptible(ctx, show)
 	defer stop()
 	start := time.Now()
@@ -288,7 +288,7 @@ func (t *Tune) Run(ctx context.Context, print func(w *tuning.Winners, instead *t
 	}
 	var err error
 	if t.part != nil { // the control point, which another shard tunes, compares the nodes
-		s.Beside = filepath.Join(s.Run.Dir(), record.WisdomFile)
+		s.RunPath = filepath.Join(s.Run.Dir(), record.WisdomFile)
 		m := t.Config.Measure
 		m.Verify, m.Budget = true, 0
 		err = t.sweep(ctx, t.control, m, into(s.Run, show))
@@ -310,16 +310,16 @@ func (t *Tune) regret(ctx context.Context, at record.Point, specs []grid.Spec) (
 	if err != nil {
 		return nil, err
 	}
-	return t.regrets.Measure(ctx, t.session.Tune, at, specs, choice, l)
+	return t.regrets.Measure(ctx, t.campaign.Tune, at, specs, choice, l)
 }
 
 // recall reads the records of earlier runs in the same folder that were measured in the same way
 // and environment. With Fresh, Regret or Check, it reads only the run to resume.
 func (t *Tune) recall() error {
 	defer t.tell.Busy("reading earlier runs in " + t.Config.Dir)()
-	m := &tuning.Memory{
+	m := &campaign.Memory{
 		Measure: t.Config.Measure, RetryFailed: t.RetryFailed, Objective: t.Objective,
-		Device: t.Bench.Info.Key, Libraries: t.session.Libraries, Tool: t.Env.Tool, Log: t.tell.Logger(),
+		Device: t.Bench.Info.Key, Libraries: t.campaign.Libraries, Tool: t.Env.Tool, Log: t.tell.Logger(),
 	}
 	if t.Before != nil {
 		if err := m.Read(t.folder()); err != nil {
@@ -329,16 +329,16 @@ func (t *Tune) recall() error {
 	if !t.Fresh && !t.Regret && !t.Check { // auto must run beside its rivals, not against old records
 		m.ReadAll(t.Config.Dir)
 	}
-	t.session.Known = m.Records()
-	maps.DeleteFunc(t.session.Known, func(_ string, r *record.Record) bool { return t.Bench.Rivals.Outdate(r) })
+	t.campaign.Known = m.Records()
+	maps.DeleteFunc(t.campaign.Known, func(_ string, r *record.Record) bool { return t.Bench.Rivals.Outdate(r) })
 	return nil
 }
 
 // finish closes the run and prints the winners. err is what ended the tune; nil: nothing.
-func (t *Tune) finish(err error, took time.Duration, print func(*tuning.Winners, *table.Table) error) error {
-	s := t.session
-	list, recs, points := &s.Winners, s.Records, s.Plan.Points()
-	if points == 0 { // a shard of a plan with fewer points than shards
+func (t *Tune) finish(err error, took time.Duration, print func(*campaign.Winners, *table.Table) error) error {
+	s := t.campaign
+	list, recs, points := &s.Winners, s.Records, s.Agenda.Points()
+	if points == 0 { // a shard of an agenda with fewer points than shards
 		if recs, _ = s.Run.Records(); err == nil {
 			t.tell.Note("the shard has no point of its own, because the plan has fewer points than shards")
 		}
@@ -375,7 +375,7 @@ func (t *Tune) finish(err error, took time.Duration, print func(*tuning.Winners,
 		if t.Config.Measure.Budget == 0 {
 			enough = "--max-evals"
 		}
-		return exit.With(code, errors.New("nothing was measured: "+tuning.TimedNothing), "run the same command with a larger "+enough)
+		return exit.With(code, errors.New("nothing was measured: "+campaign.TimedNothing), "run the same command with a larger "+enough)
 	}
 	if spent {
 		t.tell.Note("budget exhausted: %s not fully tuned", quantity.Plural(points-done+list.Cut, "point"))

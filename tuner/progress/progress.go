@@ -16,9 +16,9 @@ import (
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/tuner"
+	"rnnbench/tuner/agenda"
+	"rnnbench/tuner/campaign"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/plan"
-	"rnnbench/tuner/tuning"
 )
 
 // Moment is how long a command may take before it shows progress.
@@ -64,7 +64,7 @@ type Options struct {
 }
 
 // New makes the progress of a sweep. f is its forecast; nil: none.
-func New(o Options, f *plan.Forecast) *Progress {
+func New(o Options, f *agenda.Forecast) *Progress {
 	if o.Outcome == nil {
 		o.Outcome = Outcome
 	}
@@ -94,7 +94,7 @@ func New(o Options, f *plan.Forecast) *Progress {
 }
 
 // Tune makes g show a tune of q: it counts points instead of candidates.
-func (g *Progress) Tune(q plan.Plan) {
+func (g *Progress) Tune(q agenda.Agenda) {
 	g.points = q.Points()
 	for _, part := range q.Parts {
 		for _, at := range part.Points {
@@ -288,7 +288,7 @@ func (g *Progress) Tuned(v *tuner.Verdict) {
 		what := "no candidate can run"
 		switch {
 		case v.Untimed():
-			what = tuning.TimedNothing
+			what = campaign.TimedNothing
 		case winner != nil:
 			what = fmt.Sprintf("%s  %s", winner.Label(), cost(v))
 		}

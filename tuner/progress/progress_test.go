@@ -11,8 +11,8 @@ import (
 	"rnnbench/record"
 	"rnnbench/rnn/axis"
 	"rnnbench/tuner"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/plan"
 	"rnnbench/tuner/search"
 )
 
@@ -34,11 +34,11 @@ func done(hidden int, label string, status record.Status) tuner.Event {
 }
 
 // forecast has two techniques at two points, one of them chosen by auto.
-func forecast() *plan.Forecast {
-	f := &plan.Forecast{Seconds: 40}
+func forecast() *agenda.Forecast {
+	f := &agenda.Forecast{Seconds: 40}
 	for _, hidden := range []int{8, 16} {
 		for _, s := range []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "scan", Label: "auto", Choice: &record.Choice{Impl: "scan", Match: "exact"}}} {
-			f.Entries = append(f.Entries, plan.Entry{Point: at(hidden), Spec: s, Ops: 1, Seconds: 10})
+			f.Entries = append(f.Entries, agenda.Entry{Point: at(hidden), Spec: s, Ops: 1, Seconds: 10})
 		}
 	}
 	return f
@@ -139,7 +139,7 @@ func TestMessages(t *testing.T) {
 func TestTune(t *testing.T) {
 	var b bytes.Buffer
 	g := New(Options{W: &b, Width: 100, Total: 2}, nil)
-	g.Tune(plan.Plan{Parts: []plan.Part{{Points: []record.Point{at(8), at(16)}}}})
+	g.Tune(agenda.Agenda{Parts: []agenda.Part{{Points: []record.Point{at(8), at(16)}}}})
 	g.Watch(done(8, "naive", record.OK)) // a candidate is no point
 	g.Tuned(&tuner.Verdict{Point: at(8), Result: &search.Result{Winner: -1, Second: -1}})
 	g.Tuned(&tuner.Verdict{Point: at(16), Result: &search.Result{Winner: -1, Second: -1, Complete: true}})

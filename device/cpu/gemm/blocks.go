@@ -21,7 +21,7 @@ func (e *Engine) way(p *Product, rows int) way {
 		return integers
 	case rounder{e}.rounds(p):
 		return rounded
-	case p.Beside != nil:
+	case p.Second != nil:
 		return blocked
 	case p.Packed != nil && p.Format != simd.F32 && rows > widenTiles*e.k.MaxRows():
 		return widened

@@ -34,18 +34,18 @@ type Product struct {
 	// Backward says that pieces run from the last to the first.
 	Backward bool
 
-	// Beside is a second product with the same A, or nil. Only its N, B, C and LdC are read. Its
+	// Second is a second product with the same A, or nil. Only its N, B, C and LdC are read. Its
 	// columns follow those of this product, whose N must then be a multiple of StripWidth. A is
 	// packed once for both. A is transposed, and neither B is packed ahead.
-	Beside *Product
+	Second *Product
 }
 
 // columns returns the number of columns of p and of the product beside it.
 func (p *Product) columns() int {
-	if p.Beside == nil {
+	if p.Second == nil {
 		return p.N
 	}
-	return p.N + p.Beside.N
+	return p.N + p.Second.N
 }
 
 // each calls f for p and for the product beside it, if columns n0 … n1-1 of both include some of
@@ -56,7 +56,7 @@ func (p *Product) each(n0, n1 int, f func(q *Product, from, to, before int)) {
 	}
 	if n1 > p.N {
 		from := max(n0, p.N)
-		f(p.Beside, from-p.N, n1-p.N, from-n0)
+		f(p.Second, from-p.N, n1-p.N, from-n0)
 	}
 }
 

@@ -311,7 +311,7 @@ func TestProductBesideEqualsItAlone(t *testing.T) {
 					m, k, accumulate := s[0], s[3], form&4 != 0
 					p := newProblem(rng, m, s[1], k, true, form&1 != 0, accumulate, form%3)
 					q := newProblemOf(rng, p.A, m, s[2], k, form&2 != 0, accumulate, form%2)
-					p.Beside = &q.Product
+					p.Second = &q.Product
 					if e.k.Rounds() {
 						p.Format = simd.BF16
 					}

@@ -90,10 +90,10 @@ func Place(r cell.Ref, row string) string {
 }
 
 // List joins the spellings of all elements.
-func List[T any](of []T, spell func(i int, v T) string) string {
+func List[T any](of []T, text func(i int, v T) string) string {
 	var b strings.Builder
 	for i, v := range of {
-		b.WriteString(spell(i, v))
+		b.WriteString(text(i, v))
 	}
 	return b.String()
 }

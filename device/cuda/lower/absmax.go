@@ -36,7 +36,7 @@ type absmaxKnown struct {
 // absmax returns the address of v's absmax cache, and the commands that find v's largest value.
 // There are no commands if the value is known, or if the copy of v finds it (copied).
 func (e *emitter) absmax(v schedule.View, stream int, copied bool) (driver.Pointer, []launch.Command) {
-	room, used := e.plan.absmax[stream], 0
+	room, used := e.lowering.absmax[stream], 0
 	oldest := -1
 	for i, t := range e.known {
 		if t.stream != stream {
@@ -79,8 +79,8 @@ func (e *emitter) sumAhead(v schedule.View, stream, node int) (int, schedule.Sum
 	if _, ok := e.chained[node]; ok {
 		return 0, schedule.SumRows{}
 	}
-	for i := node + 1; node >= 0 && i < min(node+far, len(e.plan.schedule.Nodes)); i++ {
-		n := e.plan.schedule.Nodes[i]
+	for i := node + 1; node >= 0 && i < min(node+far, len(e.lowering.schedule.Nodes)); i++ {
+		n := e.lowering.schedule.Nodes[i]
 		if _, ok := n.Op.(schedule.Pause); ok {
 			break
 		}
@@ -100,7 +100,7 @@ func (e *emitter) sumAhead(v schedule.View, stream, node int) (int, schedule.Sum
 
 // sums returns the address of these partial sums of rows.
 func (e *emitter) sums(stream int) driver.Pointer {
-	return e.Base + driver.Pointer(e.plan.absmax[stream].sums)
+	return e.Base + driver.Pointer(e.lowering.absmax[stream].sums)
 }
 
 func (e *emitter) slot(room absmaxRoom, i int) driver.Pointer {

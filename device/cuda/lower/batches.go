@@ -37,7 +37,7 @@ const (
 func (k kind) optimizes() bool { return k == squares || k == updates }
 
 // kind returns the kind of an operation.
-func (p *Plan) kind(t *launch.Target, op schedule.Op) kind {
+func (p *Lowering) kind(t *launch.Target, op schedule.Op) kind {
 	switch op := op.(type) {
 	case schedule.Squares:
 		return squares
@@ -67,7 +67,7 @@ func (p *Plan) kind(t *launch.Target, op schedule.Op) kind {
 const lightWeights = 1 << 16
 
 // light reports whether op packs few weights, neither as fragments nor as halves.
-func (p *Plan) light(t *launch.Target, op schedule.Pack) bool {
+func (p *Lowering) light(t *launch.Target, op schedule.Pack) bool {
 	id := op.Dst.M.ID
 	return p.Factors[id] == nil && p.Kept[id] == gemm.Library && !p.alias[id] && p.weights[id] != persistent.ByLane &&
 		op.Dst == op.Dst.M.All() && op.Dst.Rows*op.Dst.Cols <= lightWeights && t.Element(op.Src) == driver.Single
@@ -102,7 +102,7 @@ func (r batch) at() int {
 }
 
 // batchOperations finds which operations share a launch.
-func batchOperations(p Plan) (Plan, error) {
+func batchOperations(p Lowering) (Lowering, error) {
 	p.batches = map[int]batch{}
 	t, nodes := p.target(0), p.schedule.Nodes
 	for i := 0; i < len(nodes); {
@@ -121,7 +121,7 @@ func batchOperations(p Plan) (Plan, error) {
 }
 
 // joins reports whether node j, which comes next, can join the launch of batch r.
-func joins(p *Plan, t *launch.Target, r batch, j int) bool {
+func joins(p *Lowering, t *launch.Target, r batch, j int) bool {
 	n, first := p.schedule.Nodes[j], p.schedule.Nodes[r.first]
 	if p.kind(t, n.Op) != r.kind || n.Stream != first.Stream || r.meets(n.Op) {
 		return false
@@ -134,7 +134,7 @@ func joins(p *Plan, t *launch.Target, r batch, j int) bool {
 
 // copiesSum reports whether one launch can sum rows and also write the copy that the next operation
 // makes: two biases with the same gradient, above all.
-func (p *Plan) copiesSum(t *launch.Target, first, next schedule.Node) bool {
+func (p *Lowering) copiesSum(t *launch.Target, first, next schedule.Node) bool {
 	sum, sums := first.Op.(schedule.SumRows)
 	op, maps := next.Op.(schedule.Map)
 	return sums && maps && p.kind(t, op) == copies && op.A == sum.Out && contiguous(t, sum.Out) && next.Stream == first.Stream && len(next.Wait) == 0

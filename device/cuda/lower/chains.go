@@ -20,7 +20,7 @@ import (
 const longestChain = 8
 
 // inParts reports whether op is a split-K product that packs its whole right operand itself.
-func (p *Plan) inParts(op schedule.Gemm) bool {
+func (p *Lowering) inParts(op schedule.Gemm) bool {
 	if p.Factors[op.B.M.ID] != nil || p.Kept[op.B.M.ID] != gemm.Library || p.MethodOf(op) != gemm.SplitKernel || !gemm.EngineCopies(op.A) || len(gemm.CutTerms(op, false, gemm.SplitRoom)) > 1 {
 		return false
 	}
@@ -29,7 +29,7 @@ func (p *Plan) inParts(op schedule.Gemm) bool {
 }
 
 // operandBytes is the size of op's packed right operand, alone and with op's partial sums.
-func (p *Plan) operandBytes(op schedule.Gemm) (packed, all int64) {
+func (p *Lowering) operandBytes(op schedule.Gemm) (packed, all int64) {
 	m, n, k := op.Sizes()
 	packed, _ = gemm.PackedBytes(n, k)
 	w, _ := gemm.Divide(op, p.SMs)
@@ -39,7 +39,7 @@ func (p *Plan) operandBytes(op schedule.Gemm) (packed, all int64) {
 // chain lists the nodes of the chain that begins with the product at node i: products and sums of
 // rows. bytes is what its products need. No node touches what an earlier one writes, none after the
 // first waits for another stream, and other streams wait for the last node only.
-func (p *Plan) chain(i int) (nodes []int, bytes int64) {
+func (p *Lowering) chain(i int) (nodes []int, bytes int64) {
 	s := p.schedule
 	first, ok := s.Nodes[i].Op.(schedule.Gemm)
 	if !ok || !p.Any || !p.inParts(first) {
@@ -83,9 +83,9 @@ func (e *emitter) following(stream int) (nodes []int) {
 	if e.now < 0 {
 		return nil
 	}
-	all, _ := e.plan.chain(e.now)
+	all, _ := e.lowering.chain(e.now)
 	for _, i := range all[min(1, len(all)):] {
-		switch op := e.plan.schedule.Nodes[i].Op.(type) {
+		switch op := e.lowering.schedule.Nodes[i].Op.(type) {
 		case schedule.Gemm:
 			known := slices.ContainsFunc(e.known, func(t absmaxKnown) bool { return t.stream == stream && t.view == op.A })
 			if k, _ := e.sumAhead(op.A, stream, i); k > 0 && !known {
@@ -111,7 +111,7 @@ func (e *emitter) right(op schedule.Gemm, absmax, free driver.Pointer, stream in
 	var commands []launch.Command
 	var calls launch.Batch
 	add := func(op schedule.Gemm, absmax driver.Pointer) gemm.Operand {
-		bytes, all := e.plan.operandBytes(op)
+		bytes, all := e.lowering.operandBytes(op)
 		at := gemm.Operand{At: free, Absmax: absmax, Parts: free + driver.Pointer(bytes)}
 		free += driver.Pointer(all)
 		gemm.AddPacking(e.Target, &calls, op.B, op.TransB, at.At, absmax, absmax)
@@ -119,7 +119,7 @@ func (e *emitter) right(op schedule.Gemm, absmax, free driver.Pointer, stream in
 	}
 	first := add(op, absmax)
 	for _, i := range e.following(stream) {
-		op := e.plan.schedule.Nodes[i].Op.(schedule.Gemm)
+		op := e.lowering.schedule.Nodes[i].Op.(schedule.Gemm)
 		absmax, more := e.absmax(op.B, stream, false)
 		commands = append(commands, more...)
 		e.chained[i], e.chainEnd = add(op, absmax), i
@@ -130,17 +130,17 @@ func (e *emitter) right(op schedule.Gemm, absmax, free driver.Pointer, stream in
 // joinsSums reports whether node i is a small addition of two matrices that the chain from the next
 // node on can do along with its partial sums.
 func (e *emitter) joinsSums(i int) bool {
-	n := e.plan.schedule.Nodes[i]
+	n := e.lowering.schedule.Nodes[i]
 	op, ok := n.Op.(schedule.Map)
 	if !ok || op.Op != cell.Add || op.A != op.Out || op.B.Rows != op.Out.Rows || op.B.Cols != op.Out.Cols || !contiguous(e.Target, op.B) || e.Element(op.Out) != driver.Single || op.Out.Overlaps(op.B) {
 		return false
 	}
-	if i+1 == len(e.plan.schedule.Nodes) || e.plan.awaited[i] || e.plan.schedule.Nodes[i+1].Stream != n.Stream || len(e.plan.schedule.Nodes[i+1].Wait) > 0 {
+	if i+1 == len(e.lowering.schedule.Nodes) || e.lowering.awaited[i] || e.lowering.schedule.Nodes[i+1].Stream != n.Stream || len(e.lowering.schedule.Nodes[i+1].Wait) > 0 {
 		return false
 	}
-	nodes, _ := e.plan.chain(i + 1)
+	nodes, _ := e.lowering.chain(i + 1)
 	for _, j := range nodes {
-		next := e.plan.schedule.Nodes[j].Op
+		next := e.lowering.schedule.Nodes[j].Op
 		if overlap(op.Writes(), next.Reads()) || overlap(op.Writes(), next.Writes()) || overlap(op.Reads(), next.Writes()) {
 			return false
 		}
@@ -155,7 +155,7 @@ func (e *emitter) sumBehind(op schedule.Gemm, stream int) (schedule.SumRows, boo
 	if !e.summed[i] {
 		return schedule.SumRows{}, false
 	}
-	n := e.plan.schedule.Nodes[i]
+	n := e.lowering.schedule.Nodes[i]
 	rows, ok := n.Op.(schedule.SumRows)
 	return rows, ok && n.Stream%launch.MaxStreams == stream && len(n.Wait) == 0 && !rows.Out.Overlaps(op.C) && e.Element(rows.Out) == driver.Single
 }

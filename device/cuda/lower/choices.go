@@ -13,7 +13,7 @@ import (
 
 // Choices says which kernel runs each persistent layer and gradient, and what the alternatives are.
 // Equal choices are merged and counted.
-func (p *Plan) Choices() []device.Choice {
+func (p *Lowering) Choices() []device.Choice {
 	m := &launch.Memory{Elements: p.elements}
 	c := persistent.NewChooser(launch.NewTarget(m, p.schedule.Precision, p.Knobs, p.properties), p.sides)
 	var all []device.Choice

@@ -16,7 +16,7 @@ import (
 // factors: which largest values are known, and which partial sums are not yet added up.
 type emitter struct {
 	*launch.Target
-	plan     *Plan
+	lowering *Lowering
 	at       int                  // the operation's index among all of the schedule
 	now      int                  // the current node; -1: in the preparation
 	known    []absmaxKnown        // factors whose largest values are known, in the order of their last use
@@ -29,12 +29,12 @@ type emitter struct {
 
 // scratch returns the address of memory that operations of a stream may write to while they run.
 func (e *emitter) scratch(stream int) driver.Pointer {
-	return e.Base + driver.Pointer(e.plan.scratch[stream])
+	return e.Base + driver.Pointer(e.lowering.scratch[stream])
 }
 
 // Emit returns the commands of the schedule's preparation and of each node, for memory at base.
-func (p *Plan) Emit(base driver.Pointer) (prepare []launch.Command, nodes [][]launch.Command, err error) {
-	b := &emitter{Target: p.target(base), plan: p, now: -1, chainEnd: -1, summed: map[int]bool{}, added: map[int]bool{}, chained: map[int]gemm.Operand{}}
+func (p *Lowering) Emit(base driver.Pointer) (prepare []launch.Command, nodes [][]launch.Command, err error) {
+	b := &emitter{Target: p.target(base), lowering: p, now: -1, chainEnd: -1, summed: map[int]bool{}, added: map[int]bool{}, chained: map[int]gemm.Operand{}}
 	for _, op := range p.schedule.Prepare {
 		commands, err := b.operation(op, 0)
 		if err != nil {
@@ -59,17 +59,17 @@ func (p *Plan) Emit(base driver.Pointer) (prepare []launch.Command, nodes [][]la
 
 // node returns the commands of node i. A product and the cell after it may be one launch.
 func (e *emitter) node(i int) ([]launch.Command, error) {
-	s := e.plan.schedule
+	s := e.lowering.schedule
 	n := s.Nodes[i]
-	if t := e.plan.Stacks.At[i]; t != nil {
-		return []launch.Command{persistent.LaunchStack(e.Target, t, uint64(e.Base)+uint64(e.plan.stackBarriers[i]))}, nil
+	if t := e.lowering.Stacks.At[i]; t != nil {
+		return []launch.Command{persistent.LaunchStack(e.Target, t, uint64(e.Base)+uint64(e.lowering.stackBarriers[i]))}, nil
 	}
-	if e.plan.Fused[i] || e.plan.Inside[i] {
+	if e.lowering.Fused[i] || e.lowering.Inside[i] {
 		return nil, nil
 	}
-	if i > 0 && e.plan.Fused[i-1] {
+	if i > 0 && e.lowering.Fused[i-1] {
 		g := s.Nodes[i-1].Op.(schedule.Gemm)
-		return []launch.Command{gemm.SkinnyCell(e.Target, g, n.Op.(schedule.Cell), e.plan.Factors[g.B.M.ID], e.plan.keep[i-1])}, nil
+		return []launch.Command{gemm.SkinnyCell(e.Target, g, n.Op.(schedule.Cell), e.lowering.Factors[g.B.M.ID], e.lowering.keep[i-1])}, nil
 	}
 	if row := e.biasOf(i); !row.Empty() {
 		return e.splitProduct(n.Op.(schedule.Gemm), row, n.Stream%launch.MaxStreams), nil
@@ -82,7 +82,7 @@ func (e *emitter) node(i int) ([]launch.Command, error) {
 		e.pending = append(e.pending, gemm.PartialSums{Rows: op.Out.Rows, Cols: op.Out.Cols, Parts: 1, From: e.At(op.B), To: op.Out, Add: true})
 		return nil, nil
 	}
-	if r, ok := e.plan.batches[i]; !ok {
+	if r, ok := e.lowering.batches[i]; !ok {
 		return nil, nil // launched with another node's batch
 	} else if len(r.ops) > 1 {
 		return e.together(r, n.Stream%launch.MaxStreams), nil
@@ -97,30 +97,30 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 		if why := e.Properties.NoProducts; why != "" {
 			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrDevice, why)
 		}
-		if n := e.plan.Factors[op.B.M.ID]; n != nil {
+		if n := e.lowering.Factors[op.B.M.ID]; n != nil {
 			return []launch.Command{gemm.SkinnyProduct(e.Target, op, n)}, nil
 		}
-		switch e.plan.MethodOf(op) {
+		switch e.lowering.MethodOf(op) {
 		case gemm.SplitLibrary:
-			return gemm.SplitProduct(e.Target, op, e.plan.Kept[op.B.M.ID] != gemm.Library, e.scratch(stream)), nil
+			return gemm.SplitProduct(e.Target, op, e.lowering.Kept[op.B.M.ID] != gemm.Library, e.scratch(stream)), nil
 		case gemm.SplitKernel:
 			return e.splitProduct(op, schedule.View{}, stream), nil
 		}
 		return []launch.Command{{Product: gemm.Product(e.Target, op)}}, nil
 	case schedule.Pack:
-		if n := e.plan.Factors[op.Dst.M.ID]; n != nil {
+		if n := e.lowering.Factors[op.Dst.M.ID]; n != nil {
 			return []launch.Command{gemm.PackSkinny(e.Target, op, n)}, nil
 		}
-		switch e.plan.Kept[op.Dst.M.ID] {
+		switch e.lowering.Kept[op.Dst.M.ID] {
 		case gemm.SplitLibrary:
 			return gemm.SplitWeights(e.Target, op.Src, !op.Trans, e.At(op.Dst), largestAt(e, op.Src)), nil
 		case gemm.SplitKernel:
 			return gemm.PackRight(e.Target, op, largestAt(e, op.Src)), nil
 		}
-		if e.plan.alias[op.Dst.M.ID] {
+		if e.lowering.alias[op.Dst.M.ID] {
 			return nil, nil
 		}
-		return []launch.Command{e.pack(op, e.plan.weights[op.Dst.M.ID])}, nil
+		return []launch.Command{e.pack(op, e.lowering.weights[op.Dst.M.ID])}, nil
 	case schedule.Map:
 		return []launch.Command{zero(e, op)}, nil
 	case schedule.MapChain:
@@ -154,10 +154,10 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 	case schedule.AllReduce:
 		return e.sumOver(op)
 	case schedule.Scan, schedule.ScanBackward:
-		if e.plan.Knobs["scanserial"] != 0 || schedule.SerialScan(op) {
+		if e.lowering.Knobs["scanserial"] != 0 || schedule.SerialScan(op) {
 			return []launch.Command{pointwise.SerialScan(e.Target, op)}, nil
 		}
-		return []launch.Command{scan.Launch(e.Target, e.plan.cells, op, e.plan.scans[stream])}, nil
+		return []launch.Command{scan.Launch(e.Target, e.lowering.cells, op, e.lowering.scans[stream])}, nil
 	case schedule.Pause:
 		e.known = nil // what one part has found, the next cannot rely on: the host program may have written in between
 		return nil, nil

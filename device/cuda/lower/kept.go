@@ -8,7 +8,7 @@ import (
 
 // keepProducts finds which products fused with cells must be written to memory: those that
 // something else may read before they are formed anew.
-func keepProducts(p Plan) (Plan, error) {
+func keepProducts(p Lowering) (Lowering, error) {
 	p.keep = map[int]bool{}
 	var at [][]int
 	for i, fused := range p.Fused {

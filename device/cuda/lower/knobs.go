@@ -35,7 +35,7 @@ func (t usedKnobs) form(settings knob.Params) {
 }
 
 // declineKnobs declines a setting that no kernel uses.
-func declineKnobs(p Plan) (Plan, error) {
+func declineKnobs(p Lowering) (Lowering, error) {
 	t := usedKnobs{knobs: p.Knobs, names: map[string]bool{}}
 	var refused error // why a layer has no grouped kernel
 	note := func(form persistent.Config, no error, also ...string) {
@@ -81,7 +81,7 @@ func declineKnobs(p Plan) (Plan, error) {
 }
 
 // product notes the knobs that a product uses.
-func (t usedKnobs) product(op schedule.Gemm, l *Plan) {
+func (t usedKnobs) product(op schedule.Gemm, l *Lowering) {
 	switch {
 	case l.Factors[op.B.M.ID] != nil:
 		t.all("narrow", "narrowwidth", "narrowrows")
@@ -93,7 +93,7 @@ func (t usedKnobs) product(op schedule.Gemm, l *Plan) {
 }
 
 // declineUnused declines a setting that no kernel uses.
-func (p *Plan) declineUnused(t usedKnobs, refused error) error {
+func (p *Lowering) declineUnused(t usedKnobs, refused error) error {
 	form := "no configuration that fits has this setting with the others: try another value, or leave it out"
 	switch {
 	case p.Knobs["resident"] == persistent.WithBarrier:

@@ -39,7 +39,7 @@ func (l *layout) placeLargest(s *schedule.Schedule, kept map[int]gemm.Method) {
 
 // largestAt is where a run's updates keep v's largest value; 0: nowhere.
 func largestAt(e *emitter, v schedule.View) driver.Pointer {
-	at, ok := e.plan.largest[v.M.ID]
+	at, ok := e.lowering.largest[v.M.ID]
 	if !ok || e.now < 0 || v != v.M.All() {
 		return 0
 	}
@@ -55,7 +55,7 @@ func largest(e *emitter) pointwise.Largest {
 // Refresh returns commands that restore what a run relies on, in memory at base. They find the
 // values that updates keep, and zero tables of which a run zeroes only rows. They run before the
 // first run, and before each run after the host has written such matrices.
-func Refresh(p *Plan, base driver.Pointer) (list []launch.Command) {
+func Refresh(p *Lowering, base driver.Pointer) (list []launch.Command) {
 	t := p.target(base)
 	for _, m := range p.schedule.Matrices {
 		if at, ok := p.largest[m.ID]; ok {
@@ -70,7 +70,7 @@ func Refresh(p *Plan, base driver.Pointer) (list []launch.Command) {
 
 // CountsOn reports whether a run relies on what the previous run left of m. Then Refresh is due
 // after the host has written to m.
-func CountsOn(p *Plan, m *schedule.Matrix) bool {
+func CountsOn(p *Lowering, m *schedule.Matrix) bool {
 	_, kept := p.largest[m.ID]
 	_, noted := p.noted[m.ID]
 	return kept || noted

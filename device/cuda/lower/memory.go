@@ -33,7 +33,7 @@ type layout struct {
 func Streams(s *schedule.Schedule) int { return min(s.Streams, launch.MaxStreams) }
 
 // placeMatrices lays out the memory of a program.
-func placeMatrices(p Plan) (Plan, error) {
+func placeMatrices(p Lowering) (Lowering, error) {
 	s := p.schedule
 	p.layout = layout{
 		Memory: launch.Memory{Elements: p.elements, Offsets: slices.Repeat([]int64{-1}, len(s.Matrices))},
@@ -69,7 +69,7 @@ func (l *layout) reserve(bytes int64) int64 {
 }
 
 // place places the matrices that networks have not placed.
-func (p *Plan) place(s *schedule.Schedule) {
+func (p *Lowering) place(s *schedule.Schedule) {
 	packed := map[int]int64{} // bytes of weights that may be packed as fragments, by matrix
 	for op := range s.Operations() {
 		if op, ok := op.(schedule.Persistent); ok {
@@ -100,7 +100,7 @@ func (p *Plan) place(s *schedule.Schedule) {
 }
 
 // placeBarriers places the barrier state of persistent operations.
-func (p *Plan) placeBarriers(s *schedule.Schedule) {
+func (p *Lowering) placeBarriers(s *schedule.Schedule) {
 	i := 0
 	for op := range s.Operations() {
 		switch op := op.(type) {
@@ -116,7 +116,7 @@ func (p *Plan) placeBarriers(s *schedule.Schedule) {
 }
 
 // scratches adds the scratch memory of products and sums of rows to each stream's need.
-func (p *Plan) scratches(s *schedule.Schedule, need []int64) {
+func (p *Lowering) scratches(s *schedule.Schedule, need []int64) {
 	factors, sums := make([]map[schedule.View]bool, len(need)), make([]int64, len(need))
 	for i := range factors {
 		factors[i] = map[schedule.View]bool{}
@@ -149,7 +149,7 @@ func (p *Plan) scratches(s *schedule.Schedule, need []int64) {
 }
 
 // words places the words through which blocks of scans communicate.
-func (p *Plan) words(s *schedule.Schedule) error {
+func (p *Lowering) words(s *schedule.Schedule) error {
 	words := make([]scan.Words, Streams(s))
 	for stream, op := range everything(s) {
 		if err := p.cells.Reserve(op, &p.Memory, p.Knobs, p.properties, &words[stream]); err != nil {
@@ -180,10 +180,10 @@ func everything(s *schedule.Schedule) func(yield func(int, schedule.Op) bool) {
 }
 
 // Size returns the size of the program's memory in bytes.
-func (p *Plan) Size() int64 { return p.total }
+func (p *Lowering) Size() int64 { return p.total }
 
 // Cleared lists the parts of the memory at base that must be zero before the first run.
-func (p *Plan) Cleared(base driver.Pointer) (parts []driver.Extent) {
+func (p *Lowering) Cleared(base driver.Pointer) (parts []driver.Extent) {
 	for i, m := range p.schedule.Matrices {
 		parts = append(parts, driver.Extent{At: base + driver.Pointer(p.Offsets[i]), Bytes: int64(m.Elements() * p.elements[i].Bytes())})
 	}
@@ -194,11 +194,11 @@ func (p *Plan) Cleared(base driver.Pointer) (parts []driver.Extent) {
 }
 
 // Shared returns the part of the memory at base that holds the words that kernels share.
-func (p *Plan) Shared(base driver.Pointer) driver.Extent {
+func (p *Lowering) Shared(base driver.Pointer) driver.Extent {
 	return driver.Extent{At: base + driver.Pointer(p.control), Bytes: p.total - p.control}
 }
 
 // Bytes returns the size of the program's memory and of the library's workspaces, one per stream.
-func (p *Plan) Bytes() int64 {
+func (p *Lowering) Bytes() int64 {
 	return p.total + int64(Streams(p.schedule))*p.properties.Workspace
 }

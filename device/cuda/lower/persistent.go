@@ -12,18 +12,18 @@ import (
 
 // control returns the address of the barrier state of the current persistent operation.
 func (e *emitter) control() uint64 {
-	return uint64(e.Base) + uint64(e.plan.barriers[e.at])
+	return uint64(e.Base) + uint64(e.lowering.barriers[e.at])
 }
 
 // forwards returns the commands of op: by the kernel that knobs name, or by the one predicted to be
 // the fastest of those that fit.
 func (e *emitter) forwards(op schedule.Persistent) ([]launch.Command, error) {
-	l := e.plan.layers[e.at]
+	l := e.lowering.layers[e.at]
 	switch form := l.config; {
 	case l.err != nil:
 		return nil, l.err
 	case form.Grouped():
-		return []launch.Command{persistent.LaunchForward(e.Target, op, form, e.control(), e.ordered(op, form), e.plan.sides > 1)}, nil
+		return []launch.Command{persistent.LaunchForward(e.Target, op, form, e.control(), e.ordered(op, form), e.lowering.sides > 1)}, nil
 	}
 	if err := persistent.BarrierFits(e.Target, op); err != nil {
 		return nil, err
@@ -33,14 +33,14 @@ func (e *emitter) forwards(op schedule.Persistent) ([]launch.Command, error) {
 
 // backwards is the same for a gradient.
 func (e *emitter) backwards(op schedule.PersistentBackward) ([]launch.Command, error) {
-	l := e.plan.layers[e.at]
+	l := e.lowering.layers[e.at]
 	switch form := l.config; {
 	case l.err != nil:
 		return nil, l.err
 	case l.stepwise:
 		return e.stepwise(op)
 	case form.Grouped():
-		return []launch.Command{persistent.LaunchBackward(e.Target, op, form, e.control(), e.plan.sides > 1)}, nil
+		return []launch.Command{persistent.LaunchBackward(e.Target, op, form, e.control(), e.lowering.sides > 1)}, nil
 	}
 	if err := persistent.BarrierFits(e.Target, op); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (e *emitter) stepwise(op schedule.PersistentBackward) ([]launch.Command, er
 }
 
 // Fits declines layers that no kernel can hold, before anything is launched or allocated.
-func (p *Plan) Fits() error {
+func (p *Lowering) Fits() error {
 	t := p.target(0)
 	i := -1
 	for op := range p.schedule.Operations() {
@@ -83,7 +83,7 @@ func (p *Plan) Fits() error {
 // ordered reports whether all of op's weights are packed in the layout of configuration t.
 func (e *emitter) ordered(op schedule.Persistent, t persistent.Config) bool {
 	for _, r := range op.R {
-		if e.plan.weights[r.M.ID] != t.Order {
+		if e.lowering.weights[r.M.ID] != t.Order {
 			return false
 		}
 	}

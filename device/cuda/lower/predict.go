@@ -21,7 +21,7 @@ const (
 //
 // Each stream runs its commands in order, and waits for others as the schedule says.
 // Streams share the host, the multiprocessors and memory; see lastEnd.
-func (p *Plan) Predict(nodes [][]launch.Command, graph bool, d Dispatch) float64 {
+func (p *Lowering) Predict(nodes [][]launch.Command, graph bool, d Dispatch) float64 {
 	timed := make([]timedNode, len(nodes))
 	costs, host := d.costs(), 0.0
 	var rest int64 // bytes of operations without a launch of their own

@@ -12,7 +12,7 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// What passes have found, a line each, for readers of a plan between two passes.
+// What passes have found, a line each, for readers of a lowering between two passes.
 
 // count spells the number of each kind, in the order of their names.
 func count[K comparable](all map[K]int) string {
@@ -24,7 +24,7 @@ func count[K comparable](all map[K]int) string {
 	return strings.Join(parts, ", ")
 }
 
-func showElements(p *Plan) []string {
+func showElements(p *Lowering) []string {
 	all := map[driver.Element]int{}
 	for _, e := range p.elements {
 		all[e]++
@@ -32,14 +32,14 @@ func showElements(p *Plan) []string {
 	return []string{"matrices stored as " + count(all)}
 }
 
-func showStacks(p *Plan) (lines []string) {
+func showStacks(p *Lowering) (lines []string) {
 	for _, i := range slices.Sorted(maps.Keys(p.Stacks.At)) {
 		lines = append(lines, fmt.Sprintf("node %d: %v", i, p.Stacks.At[i]))
 	}
 	return lines
 }
 
-func showProducts(p *Plan) (lines []string) {
+func showProducts(p *Lowering) (lines []string) {
 	all := map[string]int{}
 	for op := range p.schedule.Operations() {
 		g, ok := op.(schedule.Gemm)
@@ -65,7 +65,7 @@ func showProducts(p *Plan) (lines []string) {
 	return lines
 }
 
-func showLayers(p *Plan) (lines []string) {
+func showLayers(p *Lowering) (lines []string) {
 	for _, i := range slices.Sorted(maps.Keys(p.layers)) {
 		switch l := p.layers[i]; {
 		case l.err != nil:
@@ -79,12 +79,12 @@ func showLayers(p *Plan) (lines []string) {
 	return lines
 }
 
-func showMemory(p *Plan) []string {
+func showMemory(p *Lowering) []string {
 	return []string{fmt.Sprintf("%d bytes, of which %d are words that blocks share, and %d of workspace for each of %d streams",
 		p.total, p.total-p.control, p.properties.Workspace, Streams(p.schedule))}
 }
 
-func showWeights(p *Plan) []string {
+func showWeights(p *Lowering) []string {
 	all := map[persistent.WeightLayout]int{}
 	for _, w := range p.weights {
 		all[w]++
@@ -95,7 +95,7 @@ func showWeights(p *Plan) []string {
 	return []string{fmt.Sprintf("packed weights lie %s; %d need no copy", count(all), len(p.alias))}
 }
 
-func showBatches(p *Plan) (lines []string) {
+func showBatches(p *Lowering) (lines []string) {
 	for _, i := range slices.Sorted(maps.Keys(p.batches)) {
 		if r := p.batches[i]; len(r.ops) > 1 {
 			lines = append(lines, fmt.Sprintf("nodes %d to %d are launched together", r.first, r.first+len(r.ops)-1))

@@ -12,7 +12,7 @@ import (
 // splitProduct forms a product by the kernel that splits the left factor as it multiplies
 // (gemm/split_fp16.cu). The kernel adds bias to each row, if there is a bias.
 func (e *emitter) splitProduct(op schedule.Gemm, bias schedule.View, stream int) []launch.Command {
-	kept := e.plan.Kept[op.B.M.ID] != gemm.Library
+	kept := e.lowering.Kept[op.B.M.ID] != gemm.Library
 	copied := !gemm.EngineCopies(op.A)
 	absmax, out := e.absmax(op.A, stream, copied)
 	rightAbsmax := e.At(op.B)
@@ -61,12 +61,12 @@ func (e *emitter) splitProduct(op schedule.Gemm, bias schedule.View, stream int)
 // biasOf returns the row that node i+1 adds to each row of product i, if the product's kernel adds
 // it instead. Otherwise it is empty.
 func (e *emitter) biasOf(i int) (row schedule.View) {
-	s := e.plan.schedule
+	s := e.lowering.schedule
 	if i < 0 {
 		return row
 	}
 	op, row := gemm.AddedRow(s, i)
-	if row.Empty() || e.plan.Factors[op.B.M.ID] != nil || e.plan.MethodOf(op) != gemm.SplitKernel || len(gemm.CutTerms(op, e.plan.Kept[op.B.M.ID] != gemm.Library, gemm.SplitRoom)) > 1 {
+	if row.Empty() || e.lowering.Factors[op.B.M.ID] != nil || e.lowering.MethodOf(op) != gemm.SplitKernel || len(gemm.CutTerms(op, e.lowering.Kept[op.B.M.ID] != gemm.Library, gemm.SplitRoom)) > 1 {
 		return schedule.View{}
 	}
 	if w, _ := gemm.Divide(op, e.Properties.SMs); w.Parts > 1 {

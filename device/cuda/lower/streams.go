@@ -23,7 +23,7 @@ func PrepareCalls(commands []launch.Command) []driver.Call { return appendCalls(
 
 // Carry returns a kernel that copies whole words and notes the GPU's time at clock: see
 // pointwise.Carry.
-func Carry(p *Plan, c *driver.Copy, clock []byte) launch.Command {
+func Carry(p *Lowering, c *driver.Copy, clock []byte) launch.Command {
 	host := func(m []byte) driver.Pointer { return driver.Pointer(uintptr(unsafe.Pointer(&m[0]))) }
 	from, to := host(c.Host), c.GPU
 	if c.Out {
@@ -34,7 +34,7 @@ func Carry(p *Plan, c *driver.Copy, clock []byte) launch.Command {
 
 // Moves returns a kernel that moves rows between matrices in memory at base and memory of a host
 // program: see pointwise.Moves.
-func Moves(p *Plan, base driver.Pointer, rows []pointwise.Rows, out bool, report driver.Pointer) launch.Command {
+func Moves(p *Lowering, base driver.Pointer, rows []pointwise.Rows, out bool, report driver.Pointer) launch.Command {
 	return pointwise.Moves(p.target(base), rows, out, report)
 }
 
@@ -46,7 +46,7 @@ type Run struct {
 
 // Calls returns the calls of a run, given the commands of each node. Other streams start after all
 // earlier work of stream 0, and stream 0 ends after them.
-func (p *Plan) Calls(nodes [][]launch.Command) Run {
+func (p *Lowering) Calls(nodes [][]launch.Command) Run {
 	used := make([]bool, Streams(p.schedule))
 	for i := range used {
 		used[i] = true
@@ -56,7 +56,7 @@ func (p *Plan) Calls(nodes [][]launch.Command) Run {
 
 // Parts returns the calls of each part of the schedule, which schedule.Pause divides. Each begins
 // and ends as a run does, on the streams that it uses.
-func Parts(p *Plan, nodes [][]launch.Command) (parts []Run) {
+func Parts(p *Lowering, nodes [][]launch.Command) (parts []Run) {
 	from := 0
 	part := func(to int) {
 		used := make([]bool, Streams(p.schedule))
@@ -77,7 +77,7 @@ func Parts(p *Plan, nodes [][]launch.Command) (parts []Run) {
 
 // callsOf returns the calls of nodes from … to-1 on the streams that they use. What they depend on
 // before them has ended.
-func callsOf(p *Plan, nodes [][]launch.Command, from, to int, used []bool) (r Run) {
+func callsOf(p *Lowering, nodes [][]launch.Command, from, to int, used []bool) (r Run) {
 	s := p.schedule
 	signals := signals(s, from, to)
 	r.Events = len(signals)

@@ -54,7 +54,7 @@ func inRun(s *schedule.Schedule, op schedule.Map) bool {
 
 // notedAt is where a scatter notes the rows of a table; 0: nowhere.
 func notedAt(e *emitter, table schedule.View) driver.Pointer {
-	rows, ok := e.plan.noted[table.M.ID]
+	rows, ok := e.lowering.noted[table.M.ID]
 	if !ok || e.now < 0 {
 		return 0
 	}
@@ -64,7 +64,7 @@ func notedAt(e *emitter, table schedule.View) driver.Pointer {
 // zero returns the command of a map. It zeroes only the noted rows of a table that has notes.
 func zero(e *emitter, op schedule.Map) launch.Command {
 	if at := notedAt(e, op.Out); at != 0 && op.Op == cell.Zero {
-		return pointwise.ZeroRows(e.Target, op.Out, at, e.plan.noted[op.Out.M.ID].n)
+		return pointwise.ZeroRows(e.Target, op.Out, at, e.lowering.noted[op.Out.M.ID].n)
 	}
 	return pointwise.Map(e.Target, op)
 }

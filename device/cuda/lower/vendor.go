@@ -105,7 +105,7 @@ type extent struct{ at, bytes int64 }
 
 // placeNetworks places the parameters of networks and what they keep for a gradient. It raises each
 // stream's scratch memory to what they need as a workspace.
-func (l *Plan) placeNetworks(s *schedule.Schedule, networks map[driver.Network]Network, need []int64) error {
+func (l *Lowering) placeNetworks(s *schedule.Schedule, networks map[driver.Network]Network, need []int64) error {
 	for stream, op := range everything(s) {
 		st, ok := stackOf(op)
 		if !ok {
@@ -128,7 +128,7 @@ func (l *Plan) placeNetworks(s *schedule.Schedule, networks map[driver.Network]N
 	return nil
 }
 
-func (l *Plan) placeSpace(p space, z driver.Sizes) error {
+func (l *Lowering) placeSpace(p space, z driver.Sizes) error {
 	if _, ok := l.spaces[p.matrix()]; !ok {
 		l.spaces[p.matrix()] = extent{at: l.reserve(z.Weights), bytes: z.Weights}
 	}
@@ -151,8 +151,8 @@ func (l *Plan) placeSpace(p space, z driver.Sizes) error {
 // network returns the command that runs s on a stream.
 func (e *emitter) network(s stack, stream int) launch.Command {
 	r := &driver.NetworkRun{
-		ID: e.plan.networks[s.network(e.Element(s.X), e.Precision)].Id,
-		X:  e.At(s.X), Y: e.At(s.Y), Weights: e.Base + driver.Pointer(e.plan.spaces[s.spaces()[0].matrix()].at),
+		ID: e.lowering.networks[s.network(e.Element(s.X), e.Precision)].Id,
+		X:  e.At(s.X), Y: e.At(s.Y), Weights: e.Base + driver.Pointer(e.lowering.spaces[s.spaces()[0].matrix()].at),
 		Workspace: e.scratch(stream),
 	}
 	if !s.Kept.Empty() {
@@ -166,7 +166,7 @@ func (e *emitter) network(s stack, stream int) launch.Command {
 	}
 	if g := s.backward; g != nil {
 		r.Backward, r.DY, r.DX = true, e.At(g.DY), e.At(g.DX)
-		r.DWeights = e.Base + driver.Pointer(e.plan.spaces[s.spaces()[1].matrix()].at)
+		r.DWeights = e.Base + driver.Pointer(e.lowering.spaces[s.spaces()[1].matrix()].at)
 		for i, v := range g.DFirst {
 			r.DFirst[i] = e.At(v)
 		}

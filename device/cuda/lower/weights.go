@@ -16,7 +16,7 @@ import (
 
 // weightLayouts returns how weights that layers read are packed, by matrix number. Weights that
 // products also read, or that layers read in different ways, are packed by column.
-func (p *Plan) weightLayouts() map[int]persistent.WeightLayout {
+func (p *Lowering) weightLayouts() map[int]persistent.WeightLayout {
 	out := map[int]persistent.WeightLayout{}
 	read := func(v schedule.View, as persistent.WeightLayout) {
 		if before, known := out[v.M.ID]; known && before != as {
@@ -53,7 +53,7 @@ func (p *Plan) weightLayouts() map[int]persistent.WeightLayout {
 
 // layWeights decides how packed weights lie in memory, and where. If packing would only copy a
 // matrix that nothing in the schedule writes, the packed weights share its memory.
-func layWeights(p Plan) (Plan, error) {
+func layWeights(p Lowering) (Lowering, error) {
 	p.weights, p.alias, p.Offsets = p.weightLayouts(), map[int]bool{}, slices.Clone(p.Offsets)
 	written := map[int]int{} // how often, by the matrix's number
 	for op := range p.schedule.Operations() {
@@ -74,7 +74,7 @@ func layWeights(p Plan) (Plan, error) {
 }
 
 // copies reports whether packing by op would copy op's source without change of type or order.
-func (p *Plan) copies(t *launch.Target, op schedule.Pack) bool {
+func (p *Lowering) copies(t *launch.Target, op schedule.Pack) bool {
 	id := op.Dst.M.ID
 	as := p.weights[id]
 	return t.Element(op.Src) == t.Element(op.Dst) && op.Src.Cols == op.Src.M.Cols && op.Dst == op.Dst.M.All() &&
@@ -98,7 +98,7 @@ func (e *emitter) packTogether(ops []schedule.Op) launch.Command {
 	var all []pointwise.Arrangement
 	for _, op := range ops {
 		op := op.(schedule.Pack)
-		turned := op.Trans == (e.plan.weights[op.Dst.M.ID] == persistent.ByColumn)
+		turned := op.Trans == (e.lowering.weights[op.Dst.M.ID] == persistent.ByColumn)
 		all = append(all, pointwise.Arrangement{From: op.Src, To: op.Dst, Turned: turned})
 	}
 	return pointwise.Arrange(e.Target, all)

@@ -18,9 +18,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A guest is this process as a host program: it has a stream and memory of its own in the GPU's
+// A hostProgram is this process as a host program: it has a stream and memory of its own in the GPU's
 // primary context.
-type guest struct {
+type hostProgram struct {
 	testing.TB
 	gpu    *cuda.Device
 	lib    *library // libcuda
@@ -28,7 +28,7 @@ type guest struct {
 }
 
 // visit opens the first GPU, or skips, and enters it for the rest of the test.
-func visit(t testing.TB) *guest {
+func visit(t testing.TB) *hostProgram {
 	gpu, err := Open(0, nil)
 	if err != nil {
 		t.Skip(err)
@@ -37,7 +37,7 @@ func visit(t testing.TB) *guest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &guest{TB: t, gpu: gpu}
+	g := &hostProgram{TB: t, gpu: gpu}
 	if g.lib, err = loadLibrary("libcuda.so.1"); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func visit(t testing.TB) *guest {
 }
 
 // must calls a function of libcuda.
-func (g *guest) must(name string, args ...uintptr) {
+func (g *hostProgram) must(name string, args ...uintptr) {
 	g.Helper()
 	if code := g.lib.call(name, args...); code != 0 {
 		g.Fatalf("%s returns %d", name, code)
@@ -62,14 +62,14 @@ func (g *guest) must(name string, args ...uintptr) {
 }
 
 // memory allocates bytes of the GPU's memory.
-func (g *guest) memory(bytes int) uintptr {
+func (g *hostProgram) memory(bytes int) uintptr {
 	var at uintptr
 	g.must("cuMemAlloc_v2", address(&at), uintptr(bytes))
 	g.Cleanup(func() { g.must("cuMemFree_v2", at) })
 	return at
 }
 
-// A matrix has its values in memory of the guest, and a copy of them elsewhere.
+// A matrix has its values in memory of the host program, and a copy of them elsewhere.
 type matrix struct {
 	*schedule.Matrix
 	place          device.Place
@@ -77,22 +77,22 @@ type matrix struct {
 	at, from, copy uintptr
 }
 
-// A visited program is one that the guest uses, with another one that runs whole.
+// A visited program is one that the host program uses, with another one that runs whole.
 type visited struct {
-	*guest
+	*hostProgram
 	hosted, whole device.Program
 	matrices      []*matrix
 	works         []device.Work
 }
 
-// layOut compiles a pass twice and places all its matrices in the guest's memory.
-func (g *guest) layOut(technique string, p rnn.Problem, k, on knob.Params) *visited {
+// layOut compiles a pass twice and places all its matrices in the host program's memory.
+func (g *hostProgram) layOut(technique string, p rnn.Problem, k, on knob.Params) *visited {
 	g.Helper()
 	_, s, err := rnn.LayoutHosted(impl.Lookup(technique), p, k)
 	if err != nil {
 		g.Fatal(err)
 	}
-	v := &visited{guest: g}
+	v := &visited{hostProgram: g}
 	for _, to := range []*device.Program{&v.hosted, &v.whole} {
 		if *to, err = g.gpu.Compile(s, on); err != nil {
 			g.Fatal(err)
@@ -156,7 +156,7 @@ func (v *visited) fill(seed uint64) {
 	}
 }
 
-// work begins all work on the guest's stream: values arrive, parts run, and results are copied and
+// work begins all work on the host program's stream: values arrive, parts run, and results are copied and
 // overwritten.
 func (v *visited) work() {
 	v.Helper()
@@ -174,7 +174,7 @@ func (v *visited) work() {
 	}
 }
 
-// compare waits for the guest's stream and holds its results to a whole run.
+// compare waits for the host program's stream and holds its results to a whole run.
 func (v *visited) compare() {
 	v.Helper()
 	v.must("cuStreamSynchronize", v.stream)
@@ -211,8 +211,8 @@ func (v *visited) compare() {
 	}
 }
 
-// TestGPUHosted holds parts in order with a guest's stream to whole runs: one after the other, and
-// as a graph of the guest.
+// TestGPUHosted holds parts in order with a host program's stream to whole runs: one after the other, and
+// as a graph of the host program.
 func TestGPUHosted(t *testing.T) {
 	for _, c := range []struct {
 		technique string
@@ -277,7 +277,7 @@ func TestGPUContext(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(leave)
-			one := &guest{TB: t, gpu: d, lib: g.lib, stream: g.stream}
+			one := &hostProgram{TB: t, gpu: d, lib: g.lib, stream: g.stream}
 			v := one.layOut("cudnnstyle", rnn.Problem{Cell: cell.LSTM, Input: 8, Hidden: 16, Layers: 1, Batch: 2, Steps: 3, Pass: rnn.Train}, nil, nil)
 			v.fill(1)
 			v.work()

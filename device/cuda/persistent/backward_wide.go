@@ -31,7 +31,7 @@ var backwardWideVariant = &Variant{
 		case l.gates == 1: // one gate with all weights on chip was not timed
 			return ifNone.provided(c.allows(inWideProducts)), false
 		}
-		return besides.provided(c.allows(inWideProducts)), false
+		return additional.provided(c.allows(inWideProducts)), false
 	},
 	configs: backwardWides,
 }

@@ -49,7 +49,7 @@ const (
 	first           // in any case
 	ifNone          // if none of those fits, or the cheapest of those is mma-poll
 	lastResort      // if none at all fits
-	besides         // in any case; that it fits keeps no other out
+	additional      // in any case; that it fits keeps no other out
 )
 
 // provided returns t if ok, else never.
@@ -64,7 +64,7 @@ func (t turn) provided(ok bool) turn {
 // the cheapest first, or says why there are none.
 func (c *Chooser) configs(l Layer, backward bool) (all []Config, why string) {
 	why = noGroups(c)
-	for now := alone; now <= besides; now++ {
+	for now := alone; now <= additional; now++ {
 		if len(all) > 0 && (now == ifNone && slices.MinFunc(all, cheaper).variant != pollVariant || now == lastResort) {
 			continue
 		}

@@ -25,7 +25,7 @@ var simtVariant = &Variant{
 		if c.Knobs["tensor"] == 1 {
 			return lastResort, false
 		}
-		return besides, true
+		return additional, true
 	},
 	configs: inGroups(simts),
 }

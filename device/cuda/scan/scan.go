@@ -75,7 +75,7 @@ type Cells map[scanKey]*scanCell
 type scanKey struct {
 	cell            *cell.Cell
 	train, backward bool
-	anew            bool // sequences begin anew at some steps
+	resets          bool // sequences begin anew at some steps
 }
 
 // A load is a vector with one row per step. A state has one row more if both the state before a
@@ -112,12 +112,12 @@ func (c Cells) Scan(op schedule.Op) *Scan {
 	case schedule.Scan:
 		s := &Scan{geometry: geometry{operands: operands{Sequence: op.Sequence, products: op.R}}}
 		step, compose := programs(&op.Sequence, op.Step(0).Program(), op.Cell.Recurrence.Compose, false)
-		s.scanCell = c.of(scanKey{cell: op.Cell, train: op.Train, backward: false, anew: !op.Keep.Empty()}, step, compose)
+		s.scanCell = c.of(scanKey{cell: op.Cell, train: op.Train, backward: false, resets: !op.Keep.Empty()}, step, compose)
 		return s
 	case schedule.ScanBackward:
 		s := &Scan{geometry: geometry{operands: operands{Sequence: op.Sequence, grad: &op.SequenceGrad}}}
 		step, compose := programs(&op.Sequence, op.Cell.Backward, op.Cell.Recurrence.ComposeBackward, true)
-		s.scanCell = c.of(scanKey{cell: op.Cell, train: true, backward: true, anew: !op.Keep.Empty()}, step, compose)
+		s.scanCell = c.of(scanKey{cell: op.Cell, train: true, backward: true, resets: !op.Keep.Empty()}, step, compose)
 		return s
 	}
 	return nil

@@ -181,12 +181,12 @@ extern "C" __global__ void __launch_bounds__(%d, %d)
     next = (unsigned)*drawn - walkers;
     const several earlier = fold(rows, g.row(), g);
     word seen = 0;
-    if (mouth(g)) {
-      tell(g, t, row, earlier, total, start, run);
-      seen = glance(g, t, total, start, run);
+    if (at_edge(g)) {
+      publish_aggregate(g, t, row, earlier, total, start, run);
+      seen = peek_prefix(g, t, total, start, run);
     }
     fetch(next);
-    if (mouth(g)) find(g, t, total, start, run, seen);
+    if (at_edge(g)) await_prefix(g, t, total, start, run, seen);
     __syncthreads();
     float state[N];
     before(state, g, row, earlier, start);

@@ -135,22 +135,22 @@ template <class F> __device__ __forceinline__ void until(F there, bool wanted, u
     if (wanted) wanted = !there() && !left.over(status);
 }
 
-// The mouth of a tile is its last line and the other threads of these warps; they exchange the
-// tile's values. mouth reports whether this thread is one of them, and mouthful is the first value
-// of its warp. each calls f for each of the thread's values, and says whether the value belongs to
-// the chain.
-__device__ __forceinline__ bool mouth(const grid& g) { return (threadIdx.x | 31) >= blockDim.x - g.lanes(); }
-__device__ __forceinline__ int mouthful(const grid& g) { return max(0, (int)(threadIdx.x / 32 * 32 - (blockDim.x - g.lanes()))) * N; }
+// The edge of a tile is its last line and the other threads of these warps; they exchange the
+// tile's values. at_edge reports whether this thread is one of them, and edge_begin is the first
+// value of its warp. each calls f for each of the thread's values, and says whether the value
+// belongs to the chain.
+__device__ __forceinline__ bool at_edge(const grid& g) { return (threadIdx.x | 31) >= blockDim.x - g.lanes(); }
+__device__ __forceinline__ int edge_begin(const grid& g) { return max(0, (int)(threadIdx.x / 32 * 32 - (blockDim.x - g.lanes()))) * N; }
 template <class F> __device__ __forceinline__ void each(const grid& g, const tile& t, F f) {
-  const int from = mouthful(g), to = from + min(32, g.lanes()) * N;
+  const int from = edge_begin(g), to = from + min(32, g.lanes()) * N;
 #pragma unroll 1
   for (int v = from + threadIdx.x % 32; v / 32 * 32 < to; v += 32) f(v, v < to && g.has(t.chain, v));
 }
 
-// tell leaves the tile aggregate in total, given the compositions of the thread's row and of the
-// rows before it, and publishes it for walkers. A chain's first tile publishes the state after it,
-// from its prefix in start.
-__device__ __forceinline__ void tell(const grid& g, const tile& t, const several& row, const several& earlier, linear* total, const float* start, unsigned run) {
+// publish_aggregate leaves the tile aggregate in total, given the compositions of the thread's row
+// and of the rows before it, and publishes it for walkers. A chain's first tile publishes the state
+// after it, from its prefix in start.
+__device__ __forceinline__ void publish_aggregate(const grid& g, const tile& t, const several& row, const several& earlier, linear* total, const float* start, unsigned run) {
   if (g.last())
 #pragma unroll
     for (int i = 0; i < N; i++) total[g.x() * N + i] = then(earlier.of[i], row.of[i]);
@@ -164,29 +164,29 @@ __device__ __forceinline__ void tell(const grid& g, const tile& t, const several
     });
 }
 
-// show gives the next tile its prefix: value v after this tile's last step. Walkers, if any, do so
-// instead.
-__device__ __forceinline__ void show(const grid& g, const tile& t, int v, const linear* total, const float* start, unsigned run) {
+// pass_prefix gives the next tile its prefix: value v after this tile's last step. Walkers, if any,
+// do so instead.
+__device__ __forceinline__ void pass_prefix(const grid& g, const tile& t, int v, const linear* total, const float* start, unsigned run) {
   if (!g.walkers && t.time < g.tiles - 1) put_staying(g.start(t.chain, t.time + 1, v), tagged(after(total[v], start[v]), run));
 }
 
-// glance passes on the states after a chain's first tile, which knows its prefix. For other tiles
-// it starts to read the prefix. That read is in flight while the block starts to copy its next
-// tile.
-__device__ __forceinline__ word glance(const grid& g, const tile& t, const linear* total, const float* start, unsigned run) {
+// peek_prefix passes on the states after a chain's first tile, which knows its prefix. For other
+// tiles it starts to read the prefix. That read is in flight while the block starts to copy its
+// next tile.
+__device__ __forceinline__ word peek_prefix(const grid& g, const tile& t, const linear* total, const float* start, unsigned run) {
   if (t.time == 0) {
     each(g, t, [&](int v, bool has) {
-      if (has) show(g, t, v, total, start, run);
+      if (has) pass_prefix(g, t, v, total, start, run);
     });
     return 0;
   }
-  const int v = mouthful(g) + threadIdx.x % 32;
+  const int v = edge_begin(g) + threadIdx.x % 32;
   return v < g.values() && g.has(t.chain, v) ? get_staying(g.start(t.chain, t.time, v)) : 0;
 }
 
-// find leaves the tile's exclusive prefix in start, and passes the states after the tile on to the
-// next one. seen is what glance has read.
-__device__ __forceinline__ void find(const grid& g, const tile& t, const linear* total, float* start, unsigned run, word seen) {
+// await_prefix leaves the tile's exclusive prefix in start, and passes the states after the tile on
+// to the next one. seen is what peek_prefix has read.
+__device__ __forceinline__ void await_prefix(const grid& g, const tile& t, const linear* total, float* start, unsigned run, word seen) {
   if (t.time == 0) return;
   each(g, t, [&](int v, bool has) {
     word w = seen;
@@ -194,7 +194,7 @@ __device__ __forceinline__ void find(const grid& g, const tile& t, const linear*
     until([&] { return of(w = get_staying(g.start(t.chain, t.time, v)), run); }, has && !of(w, run), g.status);
     if (!has) return;
     start[v] = number(w);
-    show(g, t, v, total, start, run);
+    pass_prefix(g, t, v, total, start, run);
   });
 }
 

@@ -87,12 +87,12 @@ scan_tiles_linear(int steps, int batch, int hidden, int bits, int chains, int ti
     next = (unsigned)*drawn - walkers;
     const several earlier = fold(rows, g.row(), g);
     word seen = 0;
-    if (mouth(g)) {
-      tell(g, t, row, earlier, total, start, run);
-      seen = glance(g, t, total, start, run);
+    if (at_edge(g)) {
+      publish_aggregate(g, t, row, earlier, total, start, run);
+      seen = peek_prefix(g, t, total, start, run);
     }
     fetch(next);
-    if (mouth(g)) find(g, t, total, start, run, seen);
+    if (at_edge(g)) await_prefix(g, t, total, start, run, seen);
     __syncthreads();
     float state[N];
     before(state, g, row, earlier, start);

@@ -1,4 +1,4 @@
-package tuning
+package campaign
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func Recorded(recs []record.Record) (list *Winners, candidates int) {
 	list = &Winners{}
 	for _, group := range tuner.ByPoint(recs) {
 		n := tuner.CanRun(group)
-		list.Plan(group[0].Point, n, 0, 0)
+		list.AddCandidates(group[0].Point, n, 0, 0)
 		candidates += n
 	}
 	return list, candidates

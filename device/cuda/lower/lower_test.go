@@ -34,11 +34,11 @@ func schedules(t *testing.T) []*schedule.Schedule {
 	return all
 }
 
-// TestPassesKeepPlans: a pass does not change the plan that it was given, down to the elements of
+// TestPassesKeepLowerings: a pass does not change the lowering that it was given, down to the elements of
 // maps and slices.
-func TestPassesKeepPlans(t *testing.T) {
+func TestPassesKeepLowerings(t *testing.T) {
 	for _, s := range schedules(t) {
-		p := Plan{schedule: s, Knobs: knob.Params{"stack": 0}, properties: h200()}
+		p := Lowering{schedule: s, Knobs: knob.Params{"stack": 0}, properties: h200()}
 		for _, pass := range passes {
 			before := fmt.Sprintf("%+v", p)
 			next, err := pass.run(p)
@@ -46,7 +46,7 @@ func TestPassesKeepPlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			if after := fmt.Sprintf("%+v", p); after != before {
-				t.Errorf("%s has changed the plan that it was given, from\n%s\nto\n%s", pass.name, before, after)
+				t.Errorf("%s has changed the lowering that it was given, from\n%s\nto\n%s", pass.name, before, after)
 			}
 			p = next
 		}

@@ -1,4 +1,4 @@
-package plan
+package agenda
 
 import (
 	"slices"
@@ -26,8 +26,8 @@ func TestDivide(t *testing.T) {
 	records, controls := 0, 0
 	for i := 1; i <= n; i++ {
 		q := d.Shard(record.Shard{Index: i, Count: n}, "run")
-		if q.Hash() != p.Hash() || q.Shard.Records != p.Records() || q.Manifest().Shard == nil {
-			t.Errorf("shard %d is of another plan: %+v", i, q.Manifest())
+		if q.Hash() != p.Hash() || q.Shard.Records != p.Records() || q.Scope().Shard == nil {
+			t.Errorf("shard %d is of another plan: %+v", i, q.Scope())
 		}
 		for _, task := range q.Own().Tasks() {
 			if o, ok := owner[task.Point.Place()]; ok && o != i {
@@ -50,9 +50,9 @@ func TestDivide(t *testing.T) {
 		t.Errorf("shards take from %.2f to %.2f s", least, most)
 	}
 	for other, why := range map[string]string{
-		"its plan was not divided": d.Shard(record.Shard{Index: 1, Count: n}, "run").Mismatch(record.Manifest{Plan: p.Manifest()}, record.Device{}),
-		"it is shard 2/7 of":       p.Mismatch(record.Manifest{Plan: d.Shard(record.Shard{Index: 2, Count: n}, "run").Manifest()}, record.Device{}),
-		"it is shard 2/7, not 3/7": d.Shard(record.Shard{Index: 3, Count: n}, "run").Mismatch(record.Manifest{Plan: d.Shard(record.Shard{Index: 2, Count: n}, "run").Manifest()}, record.Device{}),
+		"its plan was not divided": d.Shard(record.Shard{Index: 1, Count: n}, "run").Mismatch(record.Manifest{Scope: p.Scope()}, record.Device{}),
+		"it is shard 2/7 of":       p.Mismatch(record.Manifest{Scope: d.Shard(record.Shard{Index: 2, Count: n}, "run").Scope()}, record.Device{}),
+		"it is shard 2/7, not 3/7": d.Shard(record.Shard{Index: 3, Count: n}, "run").Mismatch(record.Manifest{Scope: d.Shard(record.Shard{Index: 2, Count: n}, "run").Scope()}, record.Device{}),
 	} {
 		if !strings.Contains(why, other) {
 			t.Errorf("%q, want %q", why, other)
@@ -81,13 +81,13 @@ func TestDivideFew(t *testing.T) {
 	if own != 2 || !strings.HasPrefix(d.Share(record.Shard{Index: 4, Count: 4}), "shard 4/4: 0 of 2 points, ") {
 		t.Errorf("%d points; %s", own, d.Share(record.Shard{Index: 4, Count: 4}))
 	}
-	if _, err := (Plan{Summary: "nothing"}).Divide(2, false); err == nil {
+	if _, err := (Agenda{Summary: "nothing"}).Divide(2, false); err == nil {
 		t.Error("a plan of nothing was divided")
 	}
 }
 
 // TestDivideTraining divides networks by how long they are trained. Their numbers are those of the
-// whole plan, and every shard times the pass of the control point.
+// whole agenda, and every shard times the pass of the control point.
 func TestDivideTraining(t *testing.T) {
 	p, err := New(request("8,16,32,64,128", "naive,open"), target())
 	if err != nil {
@@ -133,7 +133,7 @@ func TestDivideTraining(t *testing.T) {
 	}
 }
 
-// TestDivideMixed divides a plan that is partly swept and partly trained. A network stays with its
+// TestDivideMixed divides an agenda that is partly swept and partly trained. A network stays with its
 // pass, and the control point is a swept one.
 func TestDivideMixed(t *testing.T) {
 	p, err := New(request("8,16,32", "naive"), target())

@@ -1,6 +1,6 @@
-// Package tuning tunes many points: on a device, with the records of earlier runs, or only among the
+// Package campaign tunes many points: on a device, with the records of earlier runs, or only among the
 // records of runs.
-package tuning
+package campaign
 
 import (
 	"context"
@@ -9,22 +9,22 @@ import (
 
 	"rnnbench/record"
 	"rnnbench/tuner"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/plan"
 	"rnnbench/tuner/wisdom"
 )
 
-// A Session tunes the points of a plan one after another. It saves what it finds at once: records in a
+// A Campaign tunes the points of an agenda one after another. It saves what it finds at once: records in a
 // run, winners in the run's manifest and in the wisdom.
-type Session struct {
+type Campaign struct {
 	Tune   *tuner.Tune
-	Plan   plan.Plan
+	Agenda agenda.Agenda
 	Budget time.Duration // of all points; 0: no limit
 	Known  map[string]*record.Record
 
 	Book      *wisdom.Book
 	Path      string            // of the book; "": it is not saved
-	Beside    string            // second file, for the winners of this session only; "": none
+	RunPath   string            // second file, for the winners of this campaign only; "": none
 	Cache     string            // "hot" or "cold", for the book's entries
 	Tool      string            // version of the program
 	Libraries map[string]string // versions of the device's libraries
@@ -44,110 +44,110 @@ type Session struct {
 }
 
 // Do tunes every point. Results found before an error stay saved.
-func (s *Session) Do(ctx context.Context) error {
+func (c *Campaign) Do(ctx context.Context) error {
 	start := time.Now()
-	s.Tune.Recall = func(key string) *record.Record { return s.Known[key] }
-	s.Tune.Emit = s.append
-	s.Tune.Search.Spent = func() bool { return s.Budget > 0 && time.Since(start) > s.Budget }
-	left := s.Plan.Points()
-	return s.Plan.Each(func(at record.Point, specs []grid.Spec) error {
-		if s.Budget > 0 { // a point whose winner is open may use its share of what is left
-			until := time.Now().Add(time.Until(start.Add(s.Budget)) / time.Duration(max(1, left)))
-			s.Tune.Search.Longer = func() bool { return time.Now().Before(until) }
+	c.Tune.Recall = func(key string) *record.Record { return c.Known[key] }
+	c.Tune.Emit = c.append
+	c.Tune.Search.Spent = func() bool { return c.Budget > 0 && time.Since(start) > c.Budget }
+	left := c.Agenda.Points()
+	return c.Agenda.Each(func(at record.Point, specs []grid.Spec) error {
+		if c.Budget > 0 { // a point whose winner is open may use its share of what is left
+			until := time.Now().Add(time.Until(start.Add(c.Budget)) / time.Duration(max(1, left)))
+			c.Tune.Search.Longer = func() bool { return time.Now().Before(until) }
 		}
 		left--
-		if s.Tune.Search.Spent() {
+		if c.Tune.Search.Spent() {
 			return tuner.ErrBudget
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return s.point(ctx, at, specs)
+		return c.point(ctx, at, specs)
 	})
 }
 
 // point tunes one point.
-func (s *Session) point(ctx context.Context, at record.Point, specs []grid.Spec) error {
-	find := s.Instead
+func (c *Campaign) point(ctx context.Context, at record.Point, specs []grid.Spec) error {
+	find := c.Instead
 	if find == nil {
 		find = func(ctx context.Context, at record.Point, specs []grid.Spec) (*tuner.Verdict, error) {
-			return s.Tune.Tune(ctx, at, specs, tuner.Incumbent(s.Book, s.Tune.Objective, s.Tune.Device.Info().Key, s.Cache, at))
+			return c.Tune.Tune(ctx, at, specs, tuner.Incumbent(c.Book, c.Tune.Objective, c.Tune.Device.Info().Key, c.Cache, at))
 		}
 	}
 	v, err := find(ctx, at, specs)
 	if err != nil {
 		return err
 	}
-	s.Tuned(v)
-	if err := s.won(v); err != nil {
+	c.Tuned(v)
+	if err := c.won(v); err != nil {
 		return err
 	}
 	for _, r := range v.Records {
 		if r != nil {
-			s.Records = append(s.Records, *r)
+			c.Records = append(c.Records, *r)
 		}
 	}
-	s.Winners.Add(v)
-	if v.Winner < 0 || s.Instead != nil || v.WinnerRecord().Rival != nil { // auto cannot choose a rival
+	c.Winners.Add(v)
+	if v.Winner < 0 || c.Instead != nil || v.WinnerRecord().Rival != nil { // auto cannot choose a rival
 		return nil
 	}
-	return s.keep(v)
+	return c.keep(v)
 }
 
 // Open starts the run even if nothing will be measured.
-func (s *Session) Open() (err error) {
-	s.Run, err = s.Begin()
+func (c *Campaign) Open() (err error) {
+	c.Run, err = c.Begin()
 	return err
 }
 
 // append saves a record. The first one starts the run, so there is no run if everything is known
 // already. It leaves out an old winner that ran again for comparison, if the resumed run has its
 // record.
-func (s *Session) append(r *record.Record) error {
-	if s.Run == nil {
-		if err := s.Open(); err != nil {
+func (c *Campaign) append(r *record.Record) error {
+	if c.Run == nil {
+		if err := c.Open(); err != nil {
 			return err
 		}
 	}
-	if s.Run.Done(r.Key()) && s.Tune.Knows(r.Key()) {
+	if c.Run.Done(r.Key()) && c.Tune.Knows(r.Key()) {
 		return nil
 	}
-	return s.Run.Append(r)
+	return c.Run.Append(r)
 }
 
 // keep writes the winner into the book at once, so that an interruption cannot lose it.
-func (s *Session) keep(v *tuner.Verdict) error {
-	e := v.Entry(s.Cache, s.Tool, s.Libraries)
-	if s.Beside != "" {
-		if _, err := wisdom.Update(s.Beside, func(b *wisdom.Book) bool { b.Put(e); return true }); err != nil {
+func (c *Campaign) keep(v *tuner.Verdict) error {
+	e := v.Entry(c.Cache, c.Tool, c.Libraries)
+	if c.RunPath != "" {
+		if _, err := wisdom.Update(c.RunPath, func(b *wisdom.Book) bool { b.Put(e); return true }); err != nil {
 			return err
 		}
 	}
-	if s.Path == "" {
+	if c.Path == "" {
 		return nil
 	}
-	if err := s.Book.Keep(s.Path, e); err != nil {
+	if err := c.Book.Keep(c.Path, e); err != nil {
 		return err
 	}
-	s.Kept = true
+	c.Kept = true
 	return nil
 }
 
 // won adds the winner to the run's manifest, which reports read, if there is a run.
-func (s *Session) won(v *tuner.Verdict) error {
+func (c *Campaign) won(v *tuner.Verdict) error {
 	if w := v.WinnerRecord(); w != nil {
 		run := w.Run
-		if run == "" && s.Run != nil { // measured just now
-			run = s.Run.Manifest().Run
+		if run == "" && c.Run != nil { // measured just now
+			run = c.Run.Manifest().Run
 		}
 		seconds, joules := v.Cost()
-		s.chosen = append(s.chosen, record.Winner{Point: v.Point, Label: w.Label(), Seconds: seconds, Joules: joules, Run: run, Ties: v.TieLabels(), Dropped: v.Dropped})
+		c.chosen = append(c.chosen, record.Winner{Point: v.Point, Label: w.Label(), Seconds: seconds, Joules: joules, Run: run, Ties: v.TieLabels(), Dropped: v.Dropped})
 	}
-	if s.Run == nil {
+	if c.Run == nil {
 		return nil
 	}
-	return s.Run.Update(func(m *record.Manifest) {
-		for _, w := range s.chosen {
+	return c.Run.Update(func(m *record.Manifest) {
+		for _, w := range c.chosen {
 			if i := slices.IndexFunc(m.Winners, func(old record.Winner) bool { return old.Point == w.Point }); i >= 0 {
 				m.Winners[i] = w
 			} else {
@@ -159,13 +159,13 @@ func (s *Session) won(v *tuner.Verdict) error {
 
 // Candidates lists how many candidates each point has, without measuring. tell is called before each
 // point with the number of points done.
-func (s *Session) Candidates(ctx context.Context, tell func(done int)) (*Winners, error) {
+func (c *Campaign) Candidates(ctx context.Context, tell func(done int)) (*Winners, error) {
 	list := &Winners{}
-	err := s.Plan.Each(func(at record.Point, specs []grid.Spec) error {
+	err := c.Agenda.Each(func(at record.Point, specs []grid.Spec) error {
 		tell(list.Points())
-		n, dropped, same, err := s.Tune.Candidates(ctx, at, specs)
+		n, dropped, same, err := c.Tune.Candidates(ctx, at, specs)
 		if err == nil {
-			list.Plan(at, n, same, dropped)
+			list.AddCandidates(at, n, same, dropped)
 		}
 		return err
 	})

@@ -1,4 +1,4 @@
-package plan
+package agenda
 
 import (
 	"fmt"
@@ -83,7 +83,7 @@ func FromScheduler(env func(string) string) (*Array, error) {
 	return a, nil
 }
 
-// Shard is the shard of the job, if its array measures the whole plan: job First is shard 1.
+// Shard is the shard of the job, if its array measures the whole agenda: job First is shard 1.
 func (a *Array) Shard() (record.Shard, error) {
 	why := ""
 	switch i := a.Place(a.Task); {
@@ -104,8 +104,8 @@ func (a *Array) Shard() (record.Shard, error) {
 	return record.Shard{}, fmt.Errorf("the shard cannot be read from %s: %s", a.From, why)
 }
 
-// Among is the shard of the job, where had lists the shards of the same plan that were begun before. If
-// the array does not divide the plan as they do, it has some of their jobs again. These are known by
+// Among is the shard of the job, where had lists the shards of the same agenda that were begun before. If
+// the array does not divide the agenda as they do, it has some of their jobs again. These are known by
 // their numbers.
 func (a *Array) Among(had []record.Shard) (record.Shard, error) {
 	whole, err := a.Shard()

@@ -10,15 +10,15 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/oracle"
 	"rnnbench/tuner"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/plan"
 )
 
-// Plan makes the plan of a grid, and checks its calls and knobs before anything is measured.
-func (b *Bench) Plan(c config.Config) (plan.Plan, error) {
+// Agenda makes the agenda of a grid, and checks its calls and knobs before anything is measured.
+func (b *Bench) Agenda(c config.Config) (agenda.Agenda, error) {
 	defer b.tell.Busy("laying out the grid")()
-	q, err := plan.New(c.Grid, plan.Target{Device: b.Info, Vocabulary: b.Vocabulary(), Decide: b.Decide})
+	q, err := agenda.New(c.Grid, agenda.Target{Device: b.Info, Vocabulary: b.Vocabulary(), Decide: b.Decide})
 	if err == nil {
 		err = tuner.CheckCalls(q.Tasks(), c.Measure)
 	}
@@ -36,8 +36,8 @@ func (b *Bench) Plan(c config.Config) (plan.Plan, error) {
 	})
 }
 
-// Choose replaces auto at each point of a plan by its choice, and tells the choices.
-func (b *Bench) Choose(q plan.Plan) (plan.Plan, error) {
+// Choose replaces auto at each point of an agenda by its choice, and tells the choices.
+func (b *Bench) Choose(q agenda.Agenda) (agenda.Agenda, error) {
 	defer b.tell.Busy("choosing techniques")()
 	decided, err := q.Decided(b.Decide)
 	if err == nil {
@@ -50,14 +50,14 @@ func (b *Bench) Choose(q plan.Plan) (plan.Plan, error) {
 var Patience = 500 * time.Millisecond
 
 // Estimator returns an estimator of measuring time. It leaves out energy that cannot be counted.
-func (b *Bench) Estimator(m config.Measure) *plan.Estimator {
+func (b *Bench) Estimator(m config.Measure) *agenda.Estimator {
 	m.Energy = m.Energy && tuner.NeedsMeter(b.Device) == nil
 	others := b.usedByOthers(b.Around.Between(b.opened, b.Around.Read()))
-	return &plan.Estimator{Device: b.Info, Limits: b.Limits, Free: b.Free(), Measure: m, Others: others, LayOut: b.LayOut}
+	return &agenda.Estimator{Device: b.Info, Limits: b.Limits, Free: b.Free(), Measure: m, Others: others, LayOut: b.LayOut}
 }
 
 // Forecast estimates the time and memory of q, for as long as Patience allows.
-func (b *Bench) Forecast(ctx context.Context, q plan.Plan, m config.Measure) (*plan.Forecast, error) {
+func (b *Bench) Forecast(ctx context.Context, q agenda.Agenda, m config.Measure) (*agenda.Forecast, error) {
 	defer b.tell.Busy("estimating time and memory")()
 	return b.Estimator(m).Forecast(ctx, q, Patience, func(int) {})
 }

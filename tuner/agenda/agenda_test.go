@@ -1,4 +1,4 @@
-package plan
+package agenda
 
 import (
 	"context"
@@ -67,7 +67,7 @@ func TestMismatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := record.Device{Key: "cpu-x", Facts: map[string]string{"simd": "avx2"}}
-	m := record.Manifest{Plan: p.Manifest(), Devices: []record.Device{d}}
+	m := record.Manifest{Scope: p.Scope(), Devices: []record.Device{d}}
 	if why := p.Mismatch(m, d); why != "" {
 		t.Errorf("its own run: %s", why)
 	}
@@ -164,10 +164,10 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestDecided: a plan with an open technique is decided at each point. It keeps its hash, and a shard keeps its control
+// TestDecided: an agenda with an open technique is decided at each point. It keeps its hash, and a shard keeps its control
 // point.
 func TestDecided(t *testing.T) {
-	p := Plan{Parts: []Part{{Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "open", Label: "open"}}}}}
+	p := Agenda{Parts: []Part{{Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "open", Label: "open"}}}}}
 	whole, err := New(request("8,16,32,48", "naive"), target())
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package plan
+package agenda
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A Forecast says what a plan will measure, with how much memory and time.
+// A Forecast says what an agenda will measure, with how much memory and time.
 type Forecast struct {
 	Entries []Entry
 	Whole   bool    // every point was laid out
@@ -67,7 +67,7 @@ type Entry struct {
 // Known reports whether e was laid out or declined.
 func (e *Entry) Known() bool { return e.Ops > 0 || e.Declined != "" }
 
-// Within is how many records a budget suffices for, in the order of the plan, skipped ones included.
+// Within is how many records a budget suffices for, in the order of the agenda, skipped ones included.
 func (f *Forecast) Within(budget time.Duration) int {
 	left := budget.Seconds()
 	for i, e := range f.Entries {
@@ -91,7 +91,7 @@ func (f *Forecast) Records() []*record.Record {
 	return list
 }
 
-// An Estimator lays plans out ahead of measuring them.
+// An Estimator lays agendas out ahead of measuring them.
 type Estimator struct {
 	Device  device.Info
 	Limits  device.Limits // unknown rates are guessed
@@ -103,15 +103,15 @@ type Estimator struct {
 	LayOut func(record.Point, grid.Spec) (*tuner.Layout, error)
 }
 
-// Forecast lays out the plan's entries and estimates how long measuring takes. After limit (0: none)
+// Forecast lays out the agenda's entries and estimates how long measuring takes. After limit (0: none)
 // it lays out only techniques that it has not seen yet. Two techniques with the same settings at a
 // point are an error, since one's records would replace the other's. tell is called before each
 // entry with the number of entries done.
-func (x *Estimator) Forecast(ctx context.Context, p Plan, limit time.Duration, tell func(done int)) (*Forecast, error) {
+func (x *Estimator) Forecast(ctx context.Context, a Agenda, limit time.Duration, tell func(done int)) (*Forecast, error) {
 	f := &Forecast{Whole: true, Rounds: x.rounds(), Others: x.Others}
 	start := time.Now()
 	first := map[string]bool{} // labels that were laid out at least once
-	for _, q := range p.Parts {
+	for _, q := range a.Parts {
 		for _, at := range q.Points {
 			labels := map[string]string{} // by the key of their records
 			load := Load{Point: at}

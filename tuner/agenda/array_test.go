@@ -1,4 +1,4 @@
-package plan
+package agenda
 
 import (
 	"strings"
@@ -20,7 +20,7 @@ func gridEngine(id, first, last, step string) environ {
 	return environ{"SGE_TASK_ID": id, "SGE_TASK_FIRST": first, "SGE_TASK_LAST": last, "SGE_TASK_STEPSIZE": step}
 }
 
-// TestFromScheduler reads shards of a plan that was not divided before from the variables of schedulers.
+// TestFromScheduler reads shards of an agenda that was not divided before from the variables of schedulers.
 func TestFromScheduler(t *testing.T) {
 	for _, c := range []struct {
 		env  environ

@@ -1,4 +1,4 @@
-package session
+package loop
 
 import (
 	"slices"
@@ -39,7 +39,7 @@ const (
 	mostRuns  = 64                    // of a block
 	blocks    = 4                     // of iterations, the last of which passes follow
 	mostPairs = 15                    // for a record
-	mostInAll = 20 * mostPairs        // of a session: a training with many records has enough of them
+	mostInAll = 20 * mostPairs        // of a loop: a training with many records has enough of them
 )
 
 // newInterleaved returns nil where t's pass cannot be timed.

@@ -1,4 +1,4 @@
-package plan
+package agenda
 
 import (
 	"cmp"
@@ -8,44 +8,44 @@ import (
 	"rnnbench/tuner/grid"
 )
 
-// A Network is a network that a plan trains: a technique at a point.
+// A Network is a network that an agenda trains: a technique at a point.
 type Network struct {
 	Point    record.Point
 	Spec     grid.Spec
 	Training record.TrainingPlan
-	Number   int // in the whole plan, from 1; it names the checkpoint
+	Number   int // in the whole agenda, from 1; it names the checkpoint
 }
 
-// Trained is the plan with every part trained until t.
-func (p Plan) Trained(t record.TrainingPlan) Plan {
-	return p.train(t, func(Part) bool { return true })
+// Trained is the agenda with every part trained until t.
+func (a Agenda) Trained(t record.TrainingPlan) Agenda {
+	return a.train(t, func(Part) bool { return true })
 }
 
-// Until is the plan with limits t for the parts that it trains.
-func (p Plan) Until(t record.TrainingPlan) Plan {
-	return p.train(t, func(q Part) bool { return q.Training != nil })
+// Until is the agenda with limits t for the parts that it trains.
+func (a Agenda) Until(t record.TrainingPlan) Agenda {
+	return a.train(t, func(q Part) bool { return q.Training != nil })
 }
 
-func (p Plan) train(t record.TrainingPlan, want func(Part) bool) Plan {
-	p.Parts = slices.Clone(p.Parts)
-	for i := range p.Parts {
-		if want(p.Parts[i]) {
-			p.Parts[i].Training = &t
+func (a Agenda) train(t record.TrainingPlan, want func(Part) bool) Agenda {
+	a.Parts = slices.Clone(a.Parts)
+	for i := range a.Parts {
+		if want(a.Parts[i]) {
+			a.Parts[i].Training = &t
 		}
 	}
-	return p
+	return a
 }
 
-// Sweeps is the plan without the parts that are trained.
-func (p Plan) Sweeps() Plan {
-	p.Parts = slices.DeleteFunc(slices.Clone(p.Parts), func(q Part) bool { return q.Training != nil })
-	return p
+// Sweeps is the agenda without the parts that are trained.
+func (a Agenda) Sweeps() Agenda {
+	a.Parts = slices.DeleteFunc(slices.Clone(a.Parts), func(q Part) bool { return q.Training != nil })
+	return a
 }
 
-// Networks lists the networks that the plan trains.
-func (p Plan) Networks() []Network {
+// Networks lists the networks that the agenda trains.
+func (a Agenda) Networks() []Network {
 	var list []Network
-	for _, q := range p.Parts {
+	for _, q := range a.Parts {
 		if q.Training == nil {
 			continue
 		}

@@ -1,4 +1,4 @@
-package plan
+package agenda
 
 import (
 	"fmt"
@@ -34,7 +34,7 @@ func shard(i, n int, what string) (record.Shard, error) {
 }
 
 // OneOf reads a list of shards such as 3,7,9/16 and returns the one at this job's place in its array.
-// Retries use it: their array is shorter than the plan's. env returns an environment variable.
+// Retries use it: their array is shorter than the agenda's. env returns an environment variable.
 func OneOf(s string, env func(string) string) (record.Shard, error) {
 	list, count, _ := strings.Cut(s, "/")
 	all := strings.Split(list, ",")

@@ -1,4 +1,4 @@
-package tuning
+package campaign
 
 import (
 	"fmt"
@@ -54,8 +54,8 @@ func (w *Winners) Noise() string {
 	return s.Headline()
 }
 
-// Plan adds a point of a dry run.
-func (w *Winners) Plan(p record.Point, candidates, same, dropped int) {
+// AddCandidates adds a point of a dry run.
+func (w *Winners) AddCandidates(p record.Point, candidates, same, dropped int) {
 	w.planned = true
 	w.dropped = w.dropped || dropped > 0
 	w.rows = append(w.rows, []table.Cell{table.Text(p.String()), table.Int(candidates), table.Int(same), table.Int(dropped)})

@@ -1,4 +1,4 @@
-package session
+package loop
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"rnnbench/train/data"
 )
 
-// newSession is a network that learns to echo, and the records that its session emits.
-func newSession(t *testing.T, p record.TrainingPlan, held bool) (*Session, *[]record.Record) {
+// newLoop is a network that learns to echo, and the records that its loop emits.
+func newLoop(t *testing.T, p record.TrainingPlan, held bool) (*Loop, *[]record.Record) {
 	t.Helper()
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
@@ -42,7 +42,7 @@ func newSession(t *testing.T, p record.TrainingPlan, held bool) (*Session, *[]re
 	}
 	t.Cleanup(func() { tr.Close() })
 	var recs []record.Record
-	s := &Session{Trainer: tr, Plan: p, Checkpoint: filepath.Join(t.TempDir(), "c.npz"), Emit: func(r *record.Record) error {
+	s := &Loop{Trainer: tr, Limits: p, Checkpoint: filepath.Join(t.TempDir(), "c.npz"), Emit: func(r *record.Record) error {
 		recs = append(recs, *r)
 		return nil
 	}}
@@ -56,7 +56,7 @@ func newSession(t *testing.T, p record.TrainingPlan, held bool) (*Session, *[]re
 // TestRecordsOfTraining: records come after every Every iterations, and at the end. Each has the frames of
 // all iterations so far, and the time of an iteration since the record before.
 func TestRecordsOfTraining(t *testing.T) {
-	s, recs := newSession(t, record.TrainingPlan{Iterations: 7, Every: 3}, false)
+	s, recs := newLoop(t, record.TrainingPlan{Iterations: 7, Every: 3}, false)
 	if err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestRecordsOfTraining(t *testing.T) {
 // minibatch.
 func TestStopsByHeldOutLoss(t *testing.T) {
 	const limit = 0.8
-	s, recs := newSession(t, record.TrainingPlan{Iterations: 400, Every: 1, Batches: 4, Loss: limit}, true)
+	s, recs := newLoop(t, record.TrainingPlan{Iterations: 400, Every: 1, Batches: 4, Loss: limit}, true)
 	if err := s.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -102,9 +102,9 @@ func TestStopsByHeldOutLoss(t *testing.T) {
 	}
 }
 
-// TestOverRecords: when its time is over, a session writes a record and says so.
+// TestOverRecords: when its time is over, a loop writes a record and says so.
 func TestOverRecords(t *testing.T) {
-	s, recs := newSession(t, record.TrainingPlan{Iterations: 100, Every: 50}, false)
+	s, recs := newLoop(t, record.TrainingPlan{Iterations: 100, Every: 50}, false)
 	s.Over = func() bool { return s.Trainer.Iterations() >= 4 }
 	if err := s.Run(context.Background()); !errors.Is(err, ErrOver) || len(*recs) != 1 || (*recs)[0].Training.Iterations != 4 {
 		t.Errorf("%v, records %v", err, *recs)

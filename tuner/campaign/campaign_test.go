@@ -1,4 +1,4 @@
-package tuning
+package campaign
 
 import (
 	"context"
@@ -14,23 +14,23 @@ import (
 	"rnnbench/impl"
 	"rnnbench/record"
 	"rnnbench/tuner"
+	"rnnbench/tuner/agenda"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
-	"rnnbench/tuner/plan"
 	"rnnbench/tuner/search"
 	"rnnbench/tuner/wisdom"
 )
 
-// points is a plan of two small points.
-func points() plan.Plan {
+// points is an agenda of two small points.
+func points() agenda.Agenda {
 	at := record.Point{Cell: "lstm", Pass: "forward", Hidden: 8, Input: 8, Layers: 1, Batch: 2, Steps: 3, Precision: "fp32"}
 	next := at
 	next.Steps = 4
-	return plan.Plan{Parts: []plan.Part{{Points: []record.Point{at, next}, Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "cudnnstyle", Label: "cudnnstyle"}}}}}
+	return agenda.Agenda{Parts: []agenda.Part{{Points: []record.Point{at, next}, Specs: []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "cudnnstyle", Label: "cudnnstyle"}}}}}
 }
 
-// session makes a session of two points in a folder. It also returns the verdicts it reported.
-func session(t *testing.T, dir string) (*Session, *[]*tuner.Verdict) {
+// campaign makes a campaign of two points in a folder. It also returns the verdicts it reported.
+func campaign(t *testing.T, dir string) (*Campaign, *[]*tuner.Verdict) {
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -40,23 +40,23 @@ func session(t *testing.T, dir string) (*Session, *[]*tuner.Verdict) {
 	m.MinTime, m.Warmup, m.MinIters = 0, 0, 1
 	var told []*tuner.Verdict
 	q := points()
-	return &Session{
+	return &Campaign{
 		Tune: &tuner.Tune{
 			Sweep:  tuner.Sweep{Device: d, Techniques: impl.All(), Settings: m},
 			Search: search.Options{Strategy: "racing", Rounds: 3, Tie: 0.01},
 		},
-		Plan: q, Book: &wisdom.Book{}, Path: filepath.Join(dir, "w.toml"), Cache: "hot", Tool: "1",
+		Agenda: q, Book: &wisdom.Book{}, Path: filepath.Join(dir, "w.toml"), Cache: "hot", Tool: "1",
 		Begin: func() (*record.Run, error) {
-			return record.Create(dir, record.Manifest{Devices: []record.Device{{Key: d.Info().Key, Facts: map[string]string{"workers": "1"}}}, Plan: q.Manifest()})
+			return record.Create(dir, record.Manifest{Devices: []record.Device{{Key: d.Info().Key, Facts: map[string]string{"workers": "1"}}}, Scope: q.Scope()})
 		},
 		Tuned: func(v *tuner.Verdict) { told = append(told, v) },
 	}, &told
 }
 
-// TestSession: a session saves records, winners and wisdom, and a second one measures nothing again.
-func TestSession(t *testing.T) {
+// TestCampaign: a campaign saves records, winners and wisdom, and a second one measures nothing again.
+func TestCampaign(t *testing.T) {
 	dir := t.TempDir()
-	s, told := session(t, dir)
+	s, told := campaign(t, dir)
 	if err := s.Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestSession(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	again, _ := session(t, dir)
+	again, _ := campaign(t, dir)
 	y := &Memory{Measure: again.Tune.Settings, Device: s.Run.Manifest().Devices[0].Key, Libraries: map[string]string{"workers": "1"}, Tool: s.Run.Manifest().Environment.Tool, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	y.ReadAll(dir)
 	again.Known, again.Path = y.Records(), ""
@@ -89,9 +89,9 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestSessionStops: a session stops at a budget and at an interruption. Winners of Instead are no wisdom.
-func TestSessionStops(t *testing.T) {
-	s, _ := session(t, t.TempDir())
+// TestCampaignStops: a campaign stops at a budget and at an interruption. Winners of Instead are no wisdom.
+func TestCampaignStops(t *testing.T) {
+	s, _ := campaign(t, t.TempDir())
 	s.Budget = 1
 	if err := s.Do(t.Context()); err != tuner.ErrBudget {
 		t.Errorf("a budget of 1ns: %v", err)
@@ -99,7 +99,7 @@ func TestSessionStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if s.Budget = time.Hour; s.Do(ctx) != context.Canceled {
-		t.Error("an interrupted session went on")
+		t.Error("an interrupted campaign went on")
 	}
 	s.Instead = func(ctx context.Context, at record.Point, specs []grid.Spec) (*tuner.Verdict, error) {
 		return s.Tune.Tune(ctx, at, specs, record.Impl{})

@@ -1,5 +1,5 @@
-// Package lower turns a schedule into commands for a GPU. It is a list of passes over a plan. Each
-// pass adds what it has found and leaves the findings of others unchanged. Then the plan emits
+// Package lower turns a schedule into commands for a GPU. It is a list of passes. Each
+// pass adds what it has found and leaves the findings of others unchanged. Then the lowering emits
 // commands.
 package lower
 
@@ -15,9 +15,9 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// A Plan is what is known about how a schedule runs on a GPU. Passes take and return it by value,
-// and never write to a map or slice of a plan that they were given.
-type Plan struct {
+// A Lowering is what is known about how a schedule runs on a GPU. Passes take and return it by value,
+// and never write to a map or slice of one that they were given.
+type Lowering struct {
 	// The input.
 	schedule   *schedule.Schedule
 	Knobs      knob.Params // all of them
@@ -38,11 +38,11 @@ type Plan struct {
 	batches           map[int]batch                   // launches of several operations, by the node that launches each
 }
 
-// A pass adds to a plan. An error declines the schedule or a knob.
+// A pass adds to a lowering. An error declines the schedule or a knob.
 type pass struct {
 	name string
-	run  func(Plan) (Plan, error)
-	show func(*Plan) []string // lists what it has found; nil: no list
+	run  func(Lowering) (Lowering, error)
+	show func(*Lowering) []string // lists what it has found; nil: no list
 }
 
 // passes run in this order. Then commands are emitted.
@@ -59,16 +59,16 @@ var passes = []pass{
 }
 
 // New runs the passes for s. Its networks are ready, and k has a value for every knob.
-func New(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]Network) (Plan, error) {
+func New(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]Network) (Lowering, error) {
 	return Trace(s, k, p, networks, nil)
 }
 
-// Trace is New that also calls told, if it is not nil, with what each pass has found.
-func Trace(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]Network, report func(pass string, found []string)) (Plan, error) {
+// Trace is New that also calls report, if it is not nil, with what each pass has found.
+func Trace(s *schedule.Schedule, k knob.Params, p driver.Properties, networks map[driver.Network]Network, report func(pass string, found []string)) (Lowering, error) {
 	if err := declineResets(s, k); err != nil {
-		return Plan{}, err
+		return Lowering{}, err
 	}
-	out := Plan{schedule: s, Knobs: k, properties: p, networks: networks}
+	out := Lowering{schedule: s, Knobs: k, properties: p, networks: networks}
 	for _, pass := range passes {
 		var err error
 		if out, err = pass.run(out); err != nil {
@@ -82,7 +82,7 @@ func Trace(s *schedule.Schedule, k knob.Params, p driver.Properties, networks ma
 }
 
 // storeElements finds how each matrix is stored, and which nodes others wait for.
-func storeElements(p Plan) (Plan, error) {
+func storeElements(p Lowering) (Lowering, error) {
 	if p.schedule.Precision == schedule.INT8 {
 		return p, fmt.Errorf("cuda: %w: int8 runs on a CPU only", schedule.ErrPrecision)
 	}
@@ -97,7 +97,7 @@ func storeElements(p Plan) (Plan, error) {
 }
 
 // stackLayers finds which persistent layers run as one kernel.
-func stackLayers(p Plan) (out Plan, err error) {
+func stackLayers(p Lowering) (out Lowering, err error) {
 	p.Stacks, err = persistent.NewStacks(p.schedule, p.elements, p.Knobs, p.properties)
 	return p, err
 }
@@ -111,7 +111,7 @@ type layer struct {
 }
 
 // chooseLayers chooses the kernels of persistent layers that are in no stack.
-func chooseLayers(p Plan) (Plan, error) {
+func chooseLayers(p Lowering) (Lowering, error) {
 	p.sides, p.layers = sides(p.schedule), map[int]layer{}
 	m := &launch.Memory{Elements: p.elements}
 	t := launch.NewTarget(m, p.schedule.Precision, p.Knobs, p.properties)
@@ -140,7 +140,7 @@ func chooseLayers(p Plan) (Plan, error) {
 }
 
 // chooseProducts finds how products are formed. Weights between stacked layers belong to the stack.
-func chooseProducts(p Plan) (Plan, error) {
+func chooseProducts(p Lowering) (Lowering, error) {
 	p.SplitPlan = gemm.NewSplitPlan(p.schedule, p.Knobs, p.properties)
 	p.SkinnyPlan = gemm.NewSkinnyPlan(p.schedule, p.elements, p.Knobs, p.properties, p.Stacks.Lower)
 	p.Kept = maps.Clone(p.Kept)
@@ -151,7 +151,7 @@ func chooseProducts(p Plan) (Plan, error) {
 }
 
 // target returns the target of launches for memory at base.
-func (p *Plan) target(base driver.Pointer) *launch.Target {
+func (p *Lowering) target(base driver.Pointer) *launch.Target {
 	m := p.Memory
 	m.Base = base
 	return launch.NewTarget(&m, p.schedule.Precision, p.Knobs, p.properties)

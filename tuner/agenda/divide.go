@@ -1,4 +1,4 @@
-package plan
+package agenda
 
 import (
 	"cmp"
@@ -13,12 +13,12 @@ import (
 	"rnnbench/tuner/config"
 )
 
-// A Division divides a plan among shards. It depends only on the plan and the number of shards, so
+// A Division divides an agenda among shards. It depends only on the agenda and the number of shards, so
 // every machine computes the same division, whatever its speed and memory.
 type Division struct {
-	whole   Plan
+	whole   Agenda
 	control record.Point
-	trained bool                 // the whole plan is trained; then the control belongs to no shard
+	trained bool                 // the whole agenda is trained; then the control belongs to no shard
 	shard   map[record.Point]int // of each place, from 0
 	Seconds []float64            // estimate for each shard, with the control point
 	Points  []int                // of each shard, without it
@@ -33,20 +33,20 @@ type place struct {
 
 func (x *place) seconds() float64 { return x.swept + x.trained }
 
-// Divide divides the points of p among n shards that take about equally long. The longest points come
+// Divide divides the points of a among n shards that take about equally long. The longest points come
 // first, each to the shard with the least time so far. Points that differ only in streams are rivals
 // and stay together, and so do a trained network and its pass. The control is the point of median
 // time, among swept points if there are any.
-func (p Plan) Divide(n int, gpu bool) (*Division, error) {
-	if p.Records() == 0 {
-		return nil, fmt.Errorf("%s: there is nothing to divide", p.Summary)
+func (a Agenda) Divide(n int, gpu bool) (*Division, error) {
+	if a.Records() == 0 {
+		return nil, fmt.Errorf("%s: there is nothing to divide", a.Summary)
 	}
-	all, err := p.places(gpu)
+	all, err := a.places(gpu)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(all, func(a, b *place) int { return cmp.Compare(b.seconds(), a.seconds()) })
-	d := &Division{whole: p, shard: map[record.Point]int{}, Seconds: make([]float64, n), Points: make([]int, n)}
+	d := &Division{whole: a, shard: map[record.Point]int{}, Seconds: make([]float64, n), Points: make([]int, n)}
 	swept := slices.DeleteFunc(slices.Clone(all), func(x *place) bool { return x.swept == 0 })
 	if d.trained = len(swept) == 0; d.trained {
 		swept = all
@@ -80,11 +80,11 @@ func (p Plan) Divide(n int, gpu bool) (*Division, error) {
 	return d, nil
 }
 
-// places returns the places of a plan, in its order.
-func (p Plan) places(gpu bool) ([]*place, error) {
+// places returns the places of an agenda, in its order.
+func (a Agenda) places(gpu bool) ([]*place, error) {
 	var all []*place
 	of := map[record.Point]*place{}
-	for _, q := range p.Parts {
+	for _, q := range a.Parts {
 		for _, at := range q.Points {
 			x := of[at.Place()]
 			if x == nil {
@@ -109,9 +109,9 @@ func (p Plan) places(gpu bool) ([]*place, error) {
 	return all, nil
 }
 
-// Shard is the part of the plan that shard s measures: the control point, and then its own points.
+// Shard is the part of the agenda that shard s measures: the control point, and then its own points.
 // name is the name of the run that all shards form together.
-func (d *Division) Shard(s record.Shard, name string) Plan {
+func (d *Division) Shard(s record.Shard, name string) Agenda {
 	s.Own, s.Trained = d.Points[s.Index-1], d.trained
 	s.Tune = d.whole.Kind != "" && len(d.whole.Networks()) == 0
 	s.Of, s.Points, s.Records, s.Control = name, d.whole.Points(), d.whole.Records(), d.control
@@ -135,7 +135,7 @@ func (d *Division) Shard(s record.Shard, name string) Plan {
 	return q
 }
 
-// pick returns the parts of the whole plan with only the wanted points.
+// pick returns the parts of the whole agenda with only the wanted points.
 func (d *Division) pick(want func(*Part, record.Point) bool) []Part {
 	var list []Part
 	networks := 0
@@ -157,19 +157,19 @@ func (d *Division) pick(want func(*Part, record.Point) bool) []Part {
 	return list
 }
 
-// Control is the part of a shard's plan that belongs to another shard. Own is the rest.
-func (p Plan) Control() Plan {
-	p.Parts, p.control = p.Parts[:p.control], 0
-	return p
+// Control is the part of a shard's agenda that belongs to another shard. Own is the rest.
+func (a Agenda) Control() Agenda {
+	a.Parts, a.control = a.Parts[:a.control], 0
+	return a
 }
 
-// Own is the plan without the control point, unless that belongs to this shard.
-func (p Plan) Own() Plan {
-	p.Parts, p.control = p.Parts[p.control:], 0
-	return p
+// Own is the agenda without the control point, unless that belongs to this shard.
+func (a Agenda) Own() Agenda {
+	a.Parts, a.control = a.Parts[a.control:], 0
+	return a
 }
 
-// Share says in words how large a part of the plan shard s is.
+// Share says in words how large a part of the agenda shard s is.
 func (d *Division) Share(s record.Shard) string {
 	sum := 0.0
 	for _, t := range d.Seconds {

@@ -1,4 +1,4 @@
-package tuning
+package campaign
 
 import (
 	"bytes"
@@ -72,7 +72,7 @@ func TestDropped(t *testing.T) {
 		v := &tuner.Verdict{Point: record.Point{Hidden: 8}, Dropped: c.dropped, Result: &search.Result{Winner: -1, Second: -1, Complete: true}}
 		tuned, planned := &Winners{}, &Winners{}
 		tuned.Add(v)
-		planned.Plan(v.Point, 2349, 7, c.dropped)
+		planned.AddCandidates(v.Point, 2349, 7, c.dropped)
 		if got := print(tuned, "table"); strings.Contains(got, "dropped") != (c.dropped > 0) || !strings.Contains(got, c.text) {
 			t.Errorf("%d: %s", c.dropped, got)
 		}

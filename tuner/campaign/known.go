@@ -1,4 +1,4 @@
-package tuning
+package campaign
 
 import (
 	"log/slog"
