@@ -59,8 +59,9 @@ type Keeper interface {
 type Iterative interface {
 	Technique
 
-	// More returns k with more iterations, or false where it has as many as are worth a try.
-	More(k knob.Params) (knob.Params, bool)
+	// IterationsKnob names the knob that says how many iterations run; 0: few. few are a first try, and
+	// more than most are not worth one.
+	IterationsKnob() (name string, few, most int)
 }
 
 // needsVerifying returns an error for an Iterative technique: whoever lays it out must verify each answer.

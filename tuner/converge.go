@@ -10,71 +10,92 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/oracle"
+	"rnnbench/rnn/schedule"
 )
 
-// converge verifies c. An iterative technique whose answer is wrong because it has not converged gets more
-// iterations, unless the user has set how many. The record keeps the number that led to the answer. If none
-// does, its status is NotConverged.
+// converge verifies c. An iterative technique gets as few iterations as its answer takes, unless the user has
+// set how many: the number doubles until the answer is right, and is then narrowed down. The record keeps
+// it. If no number leads to the answer, the status is NotConverged.
 func (v *verification) converge(ctx context.Context, s *Sweep, c *candidate) error {
-	knobs := c.Knobs
-	for {
-		if err := v.run(ctx, s, c); err != nil {
-			return err
+	t, ok := c.Technique.(rnn.Iterative)
+	if !ok {
+		return v.run(ctx, s, c)
+	}
+	name, _, most := t.IterationsKnob()
+	given := c.Spec.Knobs[name] > 0
+	right, unconverged, err := v.iterate(ctx, s, c)
+	tooFew := 0
+	for err == nil && !right && unconverged {
+		tooFew = c.Plan.Iterations
+		if given || tooFew >= most {
+			how := c.record.Verify
+			c.decline(record.NotConverged, record.ReasonUnconverged,
+				fmt.Sprintf("after %d iterations the states still change by %.2g of the largest, and %s", how.Iterations, how.Residual, mismatch(how)))
+			return nil
 		}
-		how := c.record.Verify
-		residual, unconverged, err := oracle.Unconverged(c.Plan, c.prog, how.Tolerance)
+		right, unconverged, err = v.retry(ctx, s, c, name, min(2*tooFew, most))
+	}
+	if err != nil || !right || given {
+		return err
+	}
+	return v.narrow(ctx, s, c, name, tooFew)
+}
+
+// narrow finds the fewest iterations that lead to the right answer, more than tooFew. c has enough.
+func (v *verification) narrow(ctx context.Context, s *Sweep, c *candidate, name string, tooFew int) error {
+	enough := c.Plan.Iterations
+	for enough-tooFew > 1 && ctx.Err() == nil {
+		n := (enough + tooFew) / 2
+		right, _, err := v.retry(ctx, s, c, name, n)
 		if err != nil {
 			return err
 		}
-		if math.IsInf(residual, 0) {
-			residual = math.MaxFloat64 // which JSON can hold
-		}
-		how.Iterations, how.Residual = c.Plan.Iterations, residual
-		if how.OK || !unconverged {
-			return nil
-		}
-		more, ok := c.moreIterations(s, knobs)
-		if !ok {
-			c.decline(record.NotConverged, record.ReasonUnconverged,
-				fmt.Sprintf("after %d iterations the states still change by %.2g of the largest, and %s", how.Iterations, residual, mismatch(how)))
-			return nil
-		}
-		c.close()
-		c.Layout = more
-		if err := s.load(c); err != nil {
-			return err
+		if right {
+			enough = n
+		} else {
+			tooFew = n
 		}
 	}
+	if c.Plan.Iterations == enough {
+		return nil
+	}
+	_, _, err := v.retry(ctx, s, c, name, enough)
+	return err
 }
 
-// moreIterations lays c out anew with more iterations. It reports false where there are enough, or where the
-// user has set how many: knobs are the first settings.
-func (c *candidate) moreIterations(s *Sweep, knobs knob.Params) (*Layout, bool) {
-	t, ok := c.Technique.(rnn.Iterative)
-	if !ok {
-		return nil, false
+// iterate verifies c once. It reports whether the answer is right and, if not, whether that is so because
+// the iterations have not converged.
+func (v *verification) iterate(ctx context.Context, s *Sweep, c *candidate) (right, unconverged bool, err error) {
+	if err := v.run(ctx, s, c); err != nil {
+		return false, false, err
 	}
-	next, ok := t.More(c.Knobs)
-	if !ok {
-		return nil, false
-	}
+	how := c.record.Verify
+	how.Iterations = c.Plan.Iterations
+	how.Residual, unconverged, err = oracle.Unconverged(c.Plan, c.prog, how.Tolerance)
+	how.Residual = min(how.Residual, math.MaxFloat64) // which JSON can hold
+	return how.OK, unconverged && !how.OK, err
+}
+
+// retry is iterate with another number of iterations. An answer with more is not the peer of one with fewer.
+func (v *verification) retry(ctx context.Context, s *Sweep, c *candidate, name string, iterations int) (right, unconverged bool, err error) {
 	spec := c.Spec
-	if spec.Knobs = maps.Clone(c.Spec.Knobs); spec.Knobs == nil {
-		spec.Knobs = knob.Params{}
-	}
-	for name, v := range next {
-		if v == c.Knobs[name] {
-			continue
-		}
-		if knobs[name] != 0 {
-			return nil, false
-		}
-		spec.Knobs[name] = v
-	}
+	spec.Knobs = knob.Params{}
+	maps.Copy(spec.Knobs, c.Spec.Knobs)
+	spec.Knobs[name] = iterations
 	l, err := LayOutWithin(s.Device, s.Techniques, c.Point, spec, c.limit)
-	if err != nil || l.Reason != "" {
-		return nil, false
+	if err == nil && l.Reason != "" {
+		err = fmt.Errorf("%w: with %d iterations: %s", schedule.ErrUnsupported, iterations, l.Reason)
 	}
-	l.Spec = c.Spec
-	return l, true
+	if err != nil {
+		return false, false, err
+	}
+	if v.peer != nil && v.peer.label == c.Spec.Label {
+		v.peer = nil
+	}
+	c.close()
+	l.Spec, c.Layout = c.Spec, l
+	if err := s.load(c); err != nil {
+		return false, false, err
+	}
+	return v.iterate(ctx, s, c)
 }

@@ -28,7 +28,7 @@ func TestConverges(t *testing.T) {
 	if whole.Impl.Label == "few" {
 		whole, few = few, whole
 	}
-	if whole.Status != record.OK || whole.Verify.Iterations <= 2 || whole.Verify.Residual > whole.Verify.Tolerance || whole.Impl.Knobs["iterations"] != 0 {
+	if whole.Status != record.OK || whole.Verify.Iterations != 3 || whole.Verify.Residual > whole.Verify.Tolerance || whole.Impl.Knobs["iterations"] != 0 {
 		t.Errorf("by default it is %s: %+v, knobs %v", whole.Status, whole.Verify, whole.Impl.Knobs)
 	}
 	if few.Status != record.NotConverged || few.Stats != nil || few.Verify.Iterations != 2 || few.Verify.Residual < few.Verify.Tolerance/10 {

@@ -412,9 +412,16 @@ var errUnconverged = errors.New("it has not converged")
 // again is check with more iterations.
 func again(t *testing.T, d device.Device, tech rnn.Technique, k knob.Params, choose func(all []knob.Params, what string) []knob.Params, data *rnn.Data, want []oracle.Tensor) error {
 	t.Helper()
-	more, ok := tech.(rnn.Iterative).More(k)
-	if !ok {
+	name, few, most := tech.(rnn.Iterative).IterationsKnob()
+	n := max(k[name], few)
+	if n >= most {
 		t.Fatalf("%v: %v", k, errUnconverged)
+	}
+	more := knob.Params{name: min(2*n, most)}
+	for other, v := range k {
+		if other != name {
+			more[other] = v
+		}
 	}
 	return check(t, d, tech, more, choose, data, want)
 }

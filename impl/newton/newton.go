@@ -34,15 +34,11 @@ func (Technique) Doc() string {
 	return "nonlinear recurrences in parallel over time, by Newton's method (Lim et al. 2024)"
 }
 
-// By default iterations begin at few and double, up to most, until the answer has converged.
-const few, most = 4, 32
-
+// withIterations adds the knob of iterations to those of blocks. A tuner does not turn it: how many are
+// needed depends on the data.
 func withIterations(blocks []knob.Knob) []knob.Knob {
-	iterations := knob.Knob{
-		Name: "iterations", Doc: "iterations of Newton's method; 0: as many as it takes to converge, which verifying finds",
-		Values: []int{0, 2, 3, 4, 6, 8, 12, 16, 24, most}, Min: 0, Max: 1024,
-	}
-	all := []knob.Knob{iterations}
+	name, _, _ := Technique{}.IterationsKnob()
+	all := []knob.Knob{{Name: name, Doc: "iterations of Newton's method; 0: the fewest that converge, which verifying finds", Values: []int{0}, Min: 0, Max: 1024}}
 	for _, k := range blocks {
 		if !k.Internal { // package scan's knob alone times scans, which are not those of an iteration
 			all = append(all, k)
@@ -61,27 +57,8 @@ func (Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
 	return withIterations(scan.Technique{}.LaunchedKnobs(p))
 }
 
-// More implements rnn.Iterative.
-func (Technique) More(k knob.Params) (knob.Params, bool) {
-	n := iterations(k)
-	if n >= most {
-		return nil, false
-	}
-	more := knob.Params{"iterations": min(2*n, most)}
-	for name, v := range k {
-		if name != "iterations" {
-			more[name] = v
-		}
-	}
-	return more, true
-}
-
-func iterations(k knob.Params) int {
-	if n := k["iterations"]; n > 0 {
-		return n
-	}
-	return few
-}
+// IterationsKnob implements rnn.Iterative.
+func (Technique) IterationsKnob() (name string, few, most int) { return "iterations", 4, 32 }
 
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
@@ -100,7 +77,10 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	case p.Pass == rnn.Train && c.Newton.Back == nil:
 		return fmt.Errorf("%w: the gradient of %v ties %d states of a unit, and scans run them one by one", schedule.ErrCell, c, len(c.States))
 	}
-	p.Iterations = iterations(k)
+	name, few, _ := Technique{}.IterationsKnob()
+	if p.Iterations = k[name]; p.Iterations == 0 {
+		p.Iterations = few
+	}
 	r := &recurrence{Plan: p, step: c, guessed: []int{c.Through}, layers: make([]layer, p.Reads())}
 	if c.Newton != nil {
 		r.step, r.guessed = c.Newton.Step, nil
