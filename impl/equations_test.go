@@ -28,7 +28,7 @@ func TestBuiltInCellsAsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
-			for _, tech := range impl.Own() {
+			for _, tech := range impl.Direct() {
 				p := rnn.Problem{Cell: c, Input: 5, Hidden: 19, Layers: 2, Batch: 3, Steps: 6, Pass: pass}
 				_, want, wantErr := rnn.Layout(tech, p, knob.Params{})
 				p.Cell = file

@@ -75,7 +75,7 @@ func TestHonest(t *testing.T) {
 		p := anyProblem(d, rng)
 		data := rnn.NewData(p, rng.Uint64(), 1+rng.IntN(4), rnn.Distributions()[rng.IntN(2)])
 		want := oracle.Reference(data)
-		for _, tech := range impl.Own() {
+		for _, tech := range impl.Direct() {
 			all := knob.OneAtATime(tech.Knobs(p))
 			for _, k := range []knob.Params{nil, all[rng.IntN(len(all))]} {
 				if err := honest(d, tech, k, data, want, used); err != nil && !errors.Is(err, schedule.ErrUnsupported) {

@@ -49,7 +49,7 @@ var settings = map[string][]knob.Params{
 // TestTechniques runs the techniques on one worker and on two.
 func TestTechniques(t *testing.T) {
 	one, two := openWorkers(t)
-	for _, tech := range impl.Own() {
+	for _, tech := range impl.Direct() {
 		t.Run(tech.Name(), func(t *testing.T) {
 			impltest.RunShared(t, one, two, tech, impltest.ProblemsOn(one), settings[tech.Name()]...)
 		})
@@ -147,7 +147,7 @@ func TestEmulated(t *testing.T) {
 	d := emulated(t)
 	all := slices.Concat(impltest.Few(rnn.FP32), impltest.Few(rnn.BF16), impltest.Embedded(rnn.FP32), impltest.Embedded(rnn.BF16),
 		impltest.Headed(rnn.FP32), impltest.Headed(rnn.BF16))
-	for i, tech := range impl.All() {
+	for i, tech := range slices.Concat(impl.Direct(), impl.Vendors()) {
 		var some []rnn.Problem
 		for j := i % 3; j < len(all); j += 3 {
 			some = append(some, all[j])
@@ -159,7 +159,7 @@ func TestEmulated(t *testing.T) {
 // TestEmulatedDirections does so with layers that read from the last step, in turn or both ways.
 func TestEmulatedDirections(t *testing.T) {
 	d := emulated(t)
-	for _, tech := range impl.All() {
+	for _, tech := range slices.Concat(impl.Direct(), impl.Vendors()) {
 		p := rnn.Problem{Cell: cell.LSTM, Pass: rnn.Train, Input: 5, Hidden: 17, Layers: 2, Batch: 3, Steps: 4, Output: 3}
 		if tech.Name() == "scan" {
 			p.Cell = cell.QRNN2 // of two steps of the input
@@ -217,7 +217,7 @@ func TestGPU(t *testing.T) {
 	}
 	open := func(t *testing.T) device.Device { return openGPU(t, path) }
 	const workers = 4
-	for _, tech := range impl.All() {
+	for _, tech := range slices.Concat(impl.Direct(), impl.Vendors()) {
 		for w := range workers {
 			t.Run(fmt.Sprintf("%s/%d of %d", tech.Name(), w+1, workers), func(t *testing.T) {
 				t.Parallel()
@@ -232,7 +232,7 @@ func TestGPU(t *testing.T) {
 			})
 		}
 	}
-	for _, tech := range impl.All() {
+	for _, tech := range slices.Concat(impl.Direct(), impl.Vendors()) {
 		t.Run(tech.Name()+"/training", func(t *testing.T) {
 			t.Parallel()
 			impltest.RunTraining(t, open(t), tech)
@@ -251,7 +251,7 @@ func TestGPU(t *testing.T) {
 // TestSchedules compares each technique's schedule for a small problem with a golden file, so that a
 // change of schedule is read in review.
 func TestSchedules(t *testing.T) {
-	for _, tech := range impl.All() {
+	for _, tech := range slices.Concat(impl.Direct(), impl.Vendors()) {
 		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
 			p := rnn.Problem{Cell: cell.LSTM, Input: 3, Hidden: 4, Layers: 2, Batch: 2, Steps: 3, Pass: pass}
 			if tech.Name() == "scan" {

@@ -2,6 +2,7 @@ package impl_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"rnnbench/cells"
@@ -16,7 +17,7 @@ import (
 func TestInnerDeclines(t *testing.T) {
 	for _, c := range cells.Inners() {
 		p := rnn.Problem{Cell: c, Pass: rnn.Train, Input: 3, Hidden: 4, Layers: 2, Batch: 2, Steps: 3}
-		for _, tech := range impl.All() {
+		for _, tech := range slices.Concat(impl.Direct(), impl.Vendors()) {
 			_, _, err := rnn.Layout(tech, p, nil)
 			switch tech.Name() {
 			case "naive", "cudnnstyle", "scc":

@@ -41,7 +41,7 @@ func TestMemoryIsPredicted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	for _, tech := range impl.Own() {
+	for _, tech := range impl.Direct() {
 		for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
 			p := rnn.Problem{Cell: cell.LSTM, Pass: pass, Input: 256, Hidden: 256, Layers: 4, Batch: 256, Steps: 12}
 			if tech.Name() == "scan" {

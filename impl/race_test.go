@@ -28,7 +28,7 @@ func TestRaces(t *testing.T) {
 		both.Direction, both.Pass = rnn.BothWays, rnn.Forward
 		problems = append(problems, p, both)
 	}
-	for _, tech := range impl.Own() {
+	for _, tech := range impl.Direct() {
 		t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, problems, settings[tech.Name()]...) })
 	}
 }

@@ -16,7 +16,7 @@ import (
 // TestRaggedSizes runs sequences with lengths of their own with every value of batchsizes.
 func TestRaggedSizes(t *testing.T) {
 	one, two := openWorkers(t)
-	for i, tech := range impl.Own() {
+	for i, tech := range impl.Direct() {
 		for j, c := range []*cell.Cell{cell.LSTM, cell.QRNN2, cell.LSLSTM} {
 			p := rnn.Problem{Cell: c, Pass: rnn.Train, Input: 5, Hidden: 9, Layers: 2, Batch: 9, Steps: 8, Output: 3 * (j % 2),
 				Direction: rnn.Direction((i + j) % 4), Lengths: "1+2+2*3+5+2*6+2*8"}
@@ -99,7 +99,7 @@ func TestRaggedDefaults(t *testing.T) {
 // TestEmulatedRagged runs sequences with lengths of their own by the CUDA kernels on the processor.
 func TestEmulatedRagged(t *testing.T) {
 	d := emulated(t)
-	for _, tech := range impl.Own() {
+	for _, tech := range impl.Direct() {
 		p := rnn.Problem{Cell: cell.LSTM, Pass: rnn.Train, Input: 5, Hidden: 17, Layers: 2, Batch: 5, Steps: 6, Output: 3, Lengths: "1+2+2*4+6"}
 		if tech.Name() == "scan" {
 			p.Cell = cell.LSLSTM // of two scans

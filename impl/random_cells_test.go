@@ -119,7 +119,7 @@ func TestRandomCells(t *testing.T) {
 			Pass: rnn.Pass(rng.IntN(2))}
 		data := rnn.NewData(p, seed, 1, "normal")
 		want := oracle.Reference(data)
-		for _, tech := range impl.Own() {
+		for _, tech := range impl.Direct() {
 			switch err := computes(d, tech, data, want); {
 			case err == nil:
 				ran[tech.Name()]++

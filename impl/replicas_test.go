@@ -23,7 +23,7 @@ func TestReplicas(t *testing.T) {
 	}
 	for n := 1; n <= 3; n++ {
 		replicas := group(t, n, max(1, 3-n))
-		for _, tech := range impl.Own() {
+		for _, tech := range impl.Direct() {
 			if testing.Short() && n == 1 && tech.Name() != "persistent" {
 				continue
 			}

@@ -24,7 +24,7 @@ func TestResets(t *testing.T) {
 	if testing.Short() {
 		precisions = precisions[:2]
 	}
-	for _, tech := range impl.Own() {
+	for _, tech := range impl.Direct() {
 		for _, precision := range precisions {
 			t.Run(tech.Name()+"/"+precision.String(), func(t *testing.T) {
 				impltest.RunShared(t, one, two, tech, impltest.Resetting(precision))
@@ -179,7 +179,7 @@ func TestGPUResets(t *testing.T) {
 }
 
 func runResets(t *testing.T, d device.Device) {
-	for _, tech := range impl.Own() {
+	for _, tech := range impl.Direct() {
 		p := rnn.Problem{Cell: cell.GRU, Pass: rnn.Train, Input: 5, Hidden: 17, Layers: 2, Batch: 3, Steps: 7, Output: 3, Resets: 40}
 		if tech.Name() == "scan" {
 			p.Cell, p.Steps = cell.MinGRU, 41

@@ -64,7 +64,7 @@ func gradientsOverManyRows(t *testing.T, d *cpu.Device, l simd.Level) {
 				}
 				data := rnn.NewData(p, 1, 2, kind)
 				want := oracle.Reference(data)
-				for _, tech := range impl.Own() {
+				for _, tech := range impl.Direct() {
 					for _, params := range knob.OneAtATime(tech.Knobs(p)) {
 						if dev, ran := gradients(t, d, tech, params, data, want); ran && !dev.OK() {
 							t.Errorf("%s %v %v, data %s: %v", tech.Name(), params, p, kind, dev)

@@ -25,7 +25,7 @@ func TestServed(t *testing.T) {
 	if testing.Short() {
 		problems = slices.Concat(impltest.CallProblems(rnn.FP32), impltest.CallProblems(rnn.INT8)[:8])
 	}
-	for _, tech := range impl.Own() {
+	for _, tech := range impl.Direct() {
 		t.Run(tech.Name(), func(t *testing.T) { impltest.RunCalls(t, d, tech, problems) })
 	}
 }
@@ -39,7 +39,7 @@ func TestEmulatedCalls(t *testing.T) {
 			problems = append(problems, p)
 		}
 	}
-	for _, tech := range impl.All() {
+	for _, tech := range slices.Concat(impl.Direct(), impl.Vendors()) {
 		t.Run(tech.Name(), func(t *testing.T) { impltest.RunCalls(t, d, tech, problems) })
 	}
 }

@@ -24,7 +24,7 @@ func TestTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	for _, tech := range impl.Own() {
+	for _, tech := range impl.Direct() {
 		t.Run(tech.Name(), func(t *testing.T) { impltest.RunTraining(t, d, tech) })
 	}
 }
@@ -44,7 +44,7 @@ func TestEmulatedTraining(t *testing.T) {
 	}
 	d := cuda.New(driver, compiler, t.TempDir())
 	defer d.Close()
-	for _, tech := range impl.Own() {
+	for _, tech := range impl.Direct() {
 		t.Run(tech.Name(), func(t *testing.T) { impltest.RunTraining(t, d, tech) })
 	}
 }

@@ -2,11 +2,14 @@ package newton_test
 
 import (
 	"errors"
+	"os"
+	"os/exec"
 	"testing"
 
 	"rnnbench/cells"
 	"rnnbench/device"
 	"rnnbench/device/cpu"
+	"rnnbench/device/worker"
 	"rnnbench/impl/impltest"
 	"rnnbench/impl/newton"
 	"rnnbench/rnn"
@@ -82,6 +85,20 @@ func TestNewton(t *testing.T) {
 	for i, p := range problems(t) {
 		impltest.Run(t, devices[i%2], fewKnobs{}, []rnn.Problem{p})
 	}
+}
+
+// TestGPU runs them on a GPU, through the worker that RNNBENCH_CUDA names.
+func TestGPU(t *testing.T) {
+	path := os.Getenv("RNNBENCH_CUDA")
+	if path == "" {
+		t.Skip("RNNBENCH_CUDA does not name the worker")
+	}
+	d, err := worker.Open(worker.Options{Device: "cuda:0", Command: func() *exec.Cmd { return exec.Command(path) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	impltest.Run(t, d, fewKnobs{}, problems(t))
 }
 
 // TestDeclines: linear recurrences need no iterations. Cells whose steps do not become linear, and training of

@@ -52,7 +52,7 @@ func (o *Oracle) predict(p record.Point) (all []contender, declined string, err 
 		return nil, "", nil
 	}
 	for _, t := range o.Techniques {
-		if slices.Contains(dominated, t.Name()) || !o.Allowed(t.Name()) {
+		if slices.Contains(dominated, t.Name()) || !o.Allowed(t.Name()) || iterates(t) {
 			continue
 		}
 		for i, knobs := range append([]knob.Params{nil}, o.furtherSettings(t.Name(), p)...) {
@@ -75,6 +75,13 @@ func (o *Oracle) predict(p record.Point) (all []contender, declined string, err 
 	}
 	slices.SortStableFunc(all, func(a, b contender) int { return cmp.Compare(a.seconds, b.seconds) })
 	return all, declined, nil
+}
+
+// iterates reports whether only running t tells how many iterations it takes, so that nothing predicts its
+// time.
+func iterates(t rnn.Technique) bool {
+	_, ok := t.(rnn.Iterative)
+	return ok
 }
 
 // predictForms lists the forms of a layout that the model can predict.

@@ -46,7 +46,7 @@ func (o *Oracle) allowed(p record.Point) []string {
 	names := Usual(o.Info.Key, p)
 	if !o.Allowed(fallback) {
 		for _, t := range o.Techniques {
-			if !slices.Contains(names, t.Name()) {
+			if !slices.Contains(names, t.Name()) && !iterates(t) {
 				names = append(names, t.Name())
 			}
 		}
