@@ -47,7 +47,7 @@ const part = 1 << 16
 
 // NewData draws reproducible parameters and inputs for p: weights and biases uniform in ±1/√H as
 // PyTorch draws them, inputs and gradients from the named distribution. An embedding is normal, as
-// PyTorch draws it. Weights that the problem names take their places. distinct is limited to the batch; where sequences have lengths of their own, it
+// PyTorch draws it. Recurrent weights have the problem's gain. Weights that the problem names take their places. distinct is limited to the batch; where sequences have lengths of their own, it
 // is the whole batch. Past their ends there are values too, which nothing may depend on.
 func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	d := DataFor(p, Distinct(p, distinct))
@@ -141,6 +141,7 @@ func (w *drawer) layer(i int, weight filler) {
 		w.draw(name("gain_ih"), 1, gh, false, gain)
 		w.draw(name("gain_hh"), 1, rh, false, gain)
 	}
+	w.data.scaleRecurrent(i)
 	for k, s := range p.Cell.States {
 		start := each(func(rng *rand.Rand) float32 { return float32(p.Cell.Start(k, float64(rng.Float32()-0.5))) })
 		w.draw(name(s+"0"), w.data.Distinct, StateWidth(p, k), true, start)

@@ -95,6 +95,9 @@ type Problem struct {
 	// Resets is the percentage of steps at which a sequence begins anew: see the file resets.go. 0: none.
 	Resets int
 
+	// Gain is the percentage of their usual size that recurrent weights have: see the file gain.go. 0 is 100.
+	Gain int
+
 	// History is the number of steps of the previous minibatch that training keeps. Steps new ones
 	// follow, and their errors flow back through both. That is BPTT(History+Steps; Steps) of
 	// Williams and Peng (1990).
@@ -136,7 +139,7 @@ func Of(p axis.Point) (Problem, error) {
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
 		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
 		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
-		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Weights: p.Weights, Norm: p.Norm,
+		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Gain: p.Gain, Weights: p.Weights, Norm: p.Norm,
 	}
 	if q.Norm != "" && q.Cell.Norm() != nil {
 		q.Cell = q.Cell.Norm()
@@ -197,7 +200,7 @@ func (p Problem) Check() error {
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
-	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p), checkProjection(p), checkNorm(p), checkResets(p)); err != nil {
+	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p), checkProjection(p), checkNorm(p), checkResets(p), checkGain(p)); err != nil {
 		return err
 	}
 	if b := p.bytes(); b > 1<<50 {
@@ -315,6 +318,9 @@ func (p Problem) String() string {
 	}
 	if p.Resets > 0 {
 		s += fmt.Sprintf("/resets=%d%%", p.Resets)
+	}
+	if p.Gain > 0 {
+		s += fmt.Sprintf("/gain=%d%%", p.Gain)
 	}
 	if p.OneHot {
 		s += "/onehot"

@@ -38,3 +38,35 @@ func TestConverges(t *testing.T) {
 		t.Errorf("the reason is %v", few.Reason)
 	}
 }
+
+// TestConvergesOrSays: where recurrent weights are so large that Newton's method does not converge, it says so.
+// With smaller ones its answer is right. It is never taken for a mistake, even where a right answer overflows.
+func TestConvergesOrSays(t *testing.T) {
+	c, err := cells.Load("gru-diag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := small()
+	p.Cell, p.Input, p.Steps, p.Layers, p.Output = c.Name, p.Hidden, 500, 1, 0
+	var points []record.Point
+	for _, p.Gain = range []int{25, 400, 1600} {
+		for _, p.Pass = range []string{"forward", "train"} {
+			points = append(points, p)
+		}
+	}
+	p.Hidden, p.Input, p.Batch = 2, 2, 2 // its gradient overflows
+	s := &tuner.Sweep{Device: open(t), Settings: quick()}
+	recs, err := sweep(t, s, context.Background(), append(points, p), specs(t, "newton"))
+	if err != nil || len(recs) != len(points)+1 {
+		t.Fatalf("%d records, %v", len(recs), err)
+	}
+	for _, r := range recs {
+		want, iterations := record.OK, 4
+		if r.Point.Gain == 1600 {
+			want, iterations = record.NotConverged, 32
+		}
+		if r.Status != want || r.Verify.Iterations != iterations {
+			t.Errorf("%v: %s, %+v", r.Point, r.Status, r.Verify)
+		}
+	}
+}

@@ -25,6 +25,7 @@ type Axis struct {
 
 	Default string   // in the words of flags
 	Zero    string   // of sizes: word for 0; "": 0 is not allowed
+	Neutral int      // of sizes: the value that 0 stands for, which points have as 0
 	Least   int      // of sizes: the least value in a point
 	Percent bool     // of sizes: a percentage
 	Words   []string // the values of an axis of words; nil: others know them
@@ -127,7 +128,9 @@ func (a Axis) Value(p *Point) any {
 func (a Axis) Set(p *Point, value any) {
 	switch f := a.field(p).(type) {
 	case *int:
-		*f = value.(int)
+		if *f = value.(int); *f == a.Neutral {
+			*f = 0
+		}
 	case *bool:
 		*f = value == "true"
 	default:
@@ -144,6 +147,9 @@ func (a Axis) Size(p *Point) (int, bool) {
 	n, ok := a.field(p).(*int)
 	if !ok {
 		return 0, false
+	}
+	if *n == 0 {
+		return a.Neutral, true
 	}
 	return *n, true
 }

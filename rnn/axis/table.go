@@ -34,6 +34,7 @@ type Point struct {
 	Direction Direction       `json:"direction"` // from which end layers read the steps
 	Lengths   SequenceLengths `json:"lengths"`   // of the sequences, in steps
 	Resets    int             `json:"resets"`    // percentage of the steps at which a sequence begins anew
+	Gain      int             `json:"gain"`      // percentage of their usual size that recurrent weights have; 0: 100
 	Weights   string          `json:"weights"`   // of a model's layer, MODEL:LAYER@HASH; "": drawn at random
 }
 
@@ -192,6 +193,11 @@ var table = prepared([]Axis{
 		Name: "resets", Help: "percentage of the time steps at which a sequence begins anew, with states of 0, such as 3%; none: never",
 		Title: "resets (% of steps)", Default: "none", Zero: "none", Percent: true, Forms: "whole percentages: 3%, 1%,10%, none",
 		field: func(p *Point) any { return &p.Resets },
+	},
+	{
+		Name: "gain", Help: "by what factor recurrent weights are larger than usual, as a percentage such as 400%: R or, in cells without R, weights of units that multiply states; none: 100%",
+		Title: "gain of recurrent weights (%)", Default: "none", Zero: "none", Neutral: 100, Percent: true, Forms: "whole percentages: 400%, 25%,100%, none",
+		field: func(p *Point) any { return &p.Gain },
 	},
 	{
 		Name: "weighted", Help: "loss with a weight for each time step (true or false)", Column: "softmax", Default: "false", Bare: true,

@@ -111,6 +111,36 @@ func (c *Cell) Gradients() int {
 	return len(c.Gates) + len(c.Peeps)
 }
 
+// Multipliers lists the per-unit weights that multiply a state, or a value that depends on one.
+func (c *Cell) Multipliers() (list []int) {
+	for k := range c.Peeps {
+		if c.multiplier(k) {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// multiplier reports whether a product has per-unit weight k as one factor, and a state or what depends
+// on one as the other.
+func (c *Cell) multiplier(k int) bool {
+	weights, states := map[Ref]bool{{Peep, k}: true}, map[Ref]bool{} // the weight and its multiples, and values that depend on states
+	for s := range c.States {
+		states[Ref{Prev, s}] = true
+	}
+	for _, in := range c.Inference {
+		args := in.Args()
+		isIn := func(set map[Ref]bool) bool { return slices.ContainsFunc(args, func(r Ref) bool { return set[r] }) }
+		weight, state := isIn(weights), isIn(states)
+		if in.Op == Mul && weight && state {
+			return true
+		}
+		weights[in.Out] = weight && (in.Op == Mul || in.Op == Copy || in.Op == Neg)
+		states[in.Out] = state
+	}
+	return false
+}
+
 // RecallsState reports whether the gradient of a step reads state s before or after it.
 func (c *Cell) RecallsState(s int) bool {
 	return slices.ContainsFunc(c.Backward, func(in Instr) bool {

@@ -184,7 +184,9 @@ func (w Tensor) tolerance(p rnn.Problem, unit float64) float64 {
 		if e.jumps { // which the formula knows nothing of
 			return e.tolerance()
 		}
-		return min(most, e.tolerance())
+		if measured := e.tolerance(); measured < most { // it is no number where the measured values overflow
+			return measured
+		}
 	}
 	return most
 }

@@ -114,3 +114,13 @@ func TestSizes(t *testing.T) {
 		}
 	}
 }
+
+// TestToleranceOfOverflow: a measure whose values overflow leaves a tolerance that is a number.
+func TestToleranceOfOverflow(t *testing.T) {
+	p := rnn.Problem{Cell: cell.RNNReLU, Pass: rnn.Train, Input: 9, Hidden: 9, Layers: 1, Batch: 2, Steps: 500, Gain: 400}
+	for _, w := range Reference(rnn.NewData(p, 1, 2, "normal")) {
+		if tolerance := w.tolerance(p, 0); !(tolerance < 1) {
+			t.Errorf("%s: the tolerance is %g", w.Name, tolerance)
+		}
+	}
+}
