@@ -65,26 +65,16 @@ func crossing(all []race) string {
 			most[x.Steps] = max(most[x.Steps], x.channels())
 		}
 	}
-	var where, nowhere []string
+	var words []string
+	some := false
 	for _, n := range slices.Sorted(maps.Keys(measured)) {
-		switch c := most[n]; c {
-		case 0:
-			nowhere = append(nowhere, fmt.Sprint(n))
-		case measured[n]:
-			where = append(where, fmt.Sprintf("%d (all) at %d steps", c, n))
-		default:
-			where = append(where, fmt.Sprintf("%d at %d steps", c, n))
-		}
+		words = append(words, fmt.Sprintf("%d of %d at %d steps", most[n], measured[n], n))
+		some = some || most[n] > 0
 	}
-	switch {
-	case where == nil:
-		return fmt.Sprintf("Newton's method is clearly faster nowhere, from %s to %s steps.", nowhere[0], nowhere[len(nowhere)-1])
+	if !some {
+		return "Newton's method is clearly faster at none of these sizes."
 	}
-	said := fmt.Sprintf("The most channels at which Newton's method is clearly faster: %s.", strings.Join(where, ", "))
-	if nowhere != nil {
-		said += fmt.Sprintf(" At %s steps it is nowhere.", strings.Join(nowhere, ", "))
-	}
-	return said
+	return fmt.Sprintf("The most channels at which Newton's method is clearly faster, of the most measured: %s.", strings.Join(words, ", "))
 }
 
 // costs says what an answer of Newton's method takes: iterations, scans, and bytes a second.
@@ -126,6 +116,9 @@ func span(took []int) string {
 	return quantity.Plural(took[0], "iteration")
 }
 
+// mostNamed is the most layers that a finding names.
+const mostNamed = 6
+
 // unconverged names the layers of which Newton's method has not found the answer; "": there is none.
 func unconverged(all []race) string {
 	var names []string
@@ -138,10 +131,14 @@ func unconverged(all []race) string {
 			names = append(names, s)
 		}
 	}
-	if names == nil {
+	n := len(names)
+	switch {
+	case n == 0:
 		return ""
+	case n > mostNamed:
+		names = append(names[:mostNamed], fmt.Sprintf("and %d more", n-mostNamed))
 	}
-	return fmt.Sprintf("Newton's method has not converged, and is not timed, at %d of %d points (sequences × units × steps): %s.", len(names), len(all), strings.Join(names, "; "))
+	return fmt.Sprintf("Newton's method has not converged, and is not timed, at %d of %d points (sequences × units × steps): %s.", n, len(all), strings.Join(names, "; "))
 }
 
 // reported is the largest factor of ParaRNN's abstract.
