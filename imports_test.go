@@ -76,7 +76,7 @@ var rooms = map[string][][]string{
 		{"experiments/estimate"},
 		{"experiments/study"},
 		{"experiments/form"},
-		{"experiments/appleyard", "experiments/diamos", "experiments/hwang", "experiments/martin", "experiments/yardstick"},
+		{"experiments/appleyard", "experiments/danieli", "experiments/diamos", "experiments/hwang", "experiments/martin", "experiments/yardstick"},
 		{"experiments"},
 		{"experiments/session"},
 	},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rnnbench/experiments/appleyard"
+	"rnnbench/experiments/danieli"
 	"rnnbench/experiments/diamos"
 	"rnnbench/experiments/hwang"
 	"rnnbench/experiments/martin"
@@ -40,6 +41,7 @@ func All() []study.Experiment {
 		martin.Fig1Training,
 		martin.Kernel,
 		martin.Train,
+		danieli.Crossover,
 		yardstick.ScanRates,
 		yardstick.Energy,
 		yardstick.TrainSmoke,

@@ -292,7 +292,7 @@ var Graph = study.Experiment{
 				{Name: "recurrent node", Key: "recurrent"}, {Name: "over all steps at once", Key: "at_once"},
 			},
 		}
-		for _, c := range cell.All() {
+		for _, c := range cell.BuiltIn() {
 			if !graph.Has(c) {
 				continue
 			}

@@ -82,9 +82,9 @@ func runs(technique string, p record.Point, on study.Target) bool {
 	return true
 }
 
-// cellNames lists all cells.
+// cellNames lists the cells that are built in.
 func cellNames() (names []string) {
-	for _, c := range cell.All() {
+	for _, c := range cell.BuiltIn() {
 		names = append(names, c.Name)
 	}
 	return names

@@ -45,10 +45,10 @@ func (s scanPass) specs(on study.Target) []grid.Spec {
 	return all
 }
 
-// scanCells returns the linear recurrences, except those that scan exactly like another.
+// scanCells returns the linear recurrences that are built in, except those that scan exactly like another.
 func scanCells() []string {
 	var names []string
-	for _, c := range cell.All() {
+	for _, c := range cell.BuiltIn() {
 		linear := c.Recurrent == 0 && (c.Recurrence != nil || c.Scanned != nil) || c.Surrogate != nil
 		if linear && c.Window == 1 {
 			names = append(names, c.Name)

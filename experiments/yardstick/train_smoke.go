@@ -55,9 +55,9 @@ var TrainSmoke = study.Experiment{
 	},
 }
 
-// smokeCells returns the cells that a technique takes.
+// smokeCells returns the cells that are built in and that a technique takes.
 func smokeCells(technique string) []*cell.Cell {
-	return slices.DeleteFunc(cell.All(), func(c *cell.Cell) bool {
+	return slices.DeleteFunc(cell.BuiltIn(), func(c *cell.Cell) bool {
 		switch technique {
 		case "persistent":
 			return c.Recurrent == 0
