@@ -22,8 +22,9 @@ func (v *verification) converge(ctx context.Context, s *Sweep, c *candidate) err
 		return v.run(ctx, s, c)
 	}
 	name, _, most := t.IterationsKnob()
+	n := &convergence{check: v, sweep: s, c: c, knob: name}
 	given := c.Spec.Knobs[name] > 0
-	right, unconverged, err := v.iterate(ctx, s, c, given)
+	right, unconverged, err := n.iterate(ctx, given)
 	tooFew := 0
 	for err == nil && !right && unconverged {
 		tooFew = c.Plan.Iterations
@@ -33,34 +34,43 @@ func (v *verification) converge(ctx context.Context, s *Sweep, c *candidate) err
 				fmt.Sprintf("after %d iterations the states still change by %.2g of the largest, and %s", how.Iterations, how.Residual, mismatch(how)))
 			return nil
 		}
-		n := min(2*tooFew, most)
-		right, unconverged, err = v.retry(ctx, s, c, name, n, n == most)
+		more := min(2*tooFew, most)
+		right, unconverged, err = n.retry(ctx, more, more == most)
 	}
 	if err != nil || !right || given {
 		return err
 	}
-	return v.narrow(ctx, s, c, name, tooFew)
+	return n.narrow(ctx, tooFew)
 }
 
-// narrow finds about the fewest iterations that lead to the right answer, more than tooFew. c has enough.
-func (v *verification) narrow(ctx context.Context, s *Sweep, c *candidate, name string, tooFew int) error {
-	enough := c.Plan.Iterations
+// A convergence finds how many iterations a candidate takes.
+type convergence struct {
+	check *verification
+	sweep *Sweep
+	c     *candidate
+	knob  string // that says how many
+}
+
+// narrow finds about the fewest iterations that lead to the right answer, more than tooFew. The candidate
+// has enough.
+func (n *convergence) narrow(ctx context.Context, tooFew int) error {
+	enough := n.c.Plan.Iterations
 	for enough-tooFew > max(1, enough/8) && ctx.Err() == nil {
-		n := (enough + tooFew) / 2
-		right, _, err := v.retry(ctx, s, c, name, n, false)
+		between := (enough + tooFew) / 2
+		right, _, err := n.retry(ctx, between, false)
 		if err != nil {
 			return err
 		}
 		if right {
-			enough = n
+			enough = between
 		} else {
-			tooFew = n
+			tooFew = between
 		}
 	}
-	if c.Plan.Iterations == enough {
+	if n.c.Plan.Iterations == enough {
 		return nil
 	}
-	_, _, err := v.retry(ctx, s, c, name, enough, true)
+	_, _, err := n.retry(ctx, enough, true)
 	return err
 }
 
@@ -73,18 +83,19 @@ func farApart(p rnn.Precision) float64 {
 	return 0.2
 }
 
-// iterate verifies c once. It reports whether the answer is right and, if not, whether that is so because
-// the iterations have not converged. Unless always, an answer that cannot be right is not compared.
-func (v *verification) iterate(ctx context.Context, s *Sweep, c *candidate, always bool) (right, unconverged bool, err error) {
+// iterate verifies the candidate once. It reports whether the answer is right and, if not, whether that is so
+// because the iterations have not converged. Unless always, an answer that cannot be right is not compared.
+func (n *convergence) iterate(ctx context.Context, always bool) (right, unconverged bool, err error) {
+	c := n.c
 	if !always {
 		if _, err := c.prog.Run(1); err != nil {
 			return false, false, err
 		}
-		if residual, err := oracle.Residual(c.Plan, c.prog); err != nil || residual > farApart(v.problem.Precision) {
+		if residual, err := oracle.Residual(c.Plan, c.prog); err != nil || residual > farApart(c.Problem.Precision) {
 			return false, true, err
 		}
 	}
-	if err := v.run(ctx, s, c); err != nil {
+	if err := n.check.run(ctx, n.sweep, c); err != nil {
 		return false, false, err
 	}
 	how := c.record.Verify
@@ -95,11 +106,12 @@ func (v *verification) iterate(ctx context.Context, s *Sweep, c *candidate, alwa
 }
 
 // retry is iterate with another number of iterations. An answer with more is not the peer of one with fewer.
-func (v *verification) retry(ctx context.Context, s *Sweep, c *candidate, name string, iterations int, always bool) (right, unconverged bool, err error) {
+func (n *convergence) retry(ctx context.Context, iterations int, always bool) (right, unconverged bool, err error) {
+	c, s := n.c, n.sweep
 	spec := c.Spec
 	spec.Knobs = knob.Params{}
 	maps.Copy(spec.Knobs, c.Spec.Knobs)
-	spec.Knobs[name] = iterations
+	spec.Knobs[n.knob] = iterations
 	l, err := LayOutWithin(s.Device, s.Techniques, c.Point, spec, c.limit)
 	if err == nil && l.Reason != "" {
 		err = fmt.Errorf("%w: with %d iterations: %s", schedule.ErrUnsupported, iterations, l.Reason)
@@ -107,13 +119,13 @@ func (v *verification) retry(ctx context.Context, s *Sweep, c *candidate, name s
 	if err != nil {
 		return false, false, err
 	}
-	if v.peer != nil && v.peer.label == c.Spec.Label {
-		v.peer = nil
+	if peer := n.check.peer; peer != nil && peer.label == c.Spec.Label {
+		n.check.peer = nil
 	}
 	c.close()
 	l.Spec, c.Layout = c.Spec, l
 	if err := s.load(c); err != nil {
 		return false, false, err
 	}
-	return v.iterate(ctx, s, c, always)
+	return n.iterate(ctx, always)
 }
