@@ -61,11 +61,11 @@ func TestConvergesOrSays(t *testing.T) {
 		t.Fatalf("%d records, %v", len(recs), err)
 	}
 	for _, r := range recs {
-		want, iterations := record.OK, 4
+		want, least, most := record.OK, 2, 8
 		if r.Point.Gain == 1600 {
-			want, iterations = record.NotConverged, 32
+			want, least, most = record.NotConverged, 32, 32
 		}
-		if r.Status != want || r.Verify.Iterations != iterations {
+		if n := r.Verify.Iterations; r.Status != want || n < least || n > most {
 			t.Errorf("%v: %s, %+v", r.Point, r.Status, r.Verify)
 		}
 	}
