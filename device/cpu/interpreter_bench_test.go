@@ -22,7 +22,7 @@ func BenchmarkInterpreter(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer d.Close()
-	for _, tech := range impl.Own() {
+	for _, tech := range impl.Direct() {
 		if tech.Name() == "naive" || tech.Name() == "scc" {
 			continue // they run cells operation by operation
 		}

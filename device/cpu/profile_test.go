@@ -28,7 +28,7 @@ func TestProfile(t *testing.T) {
 		}
 		defer d.Close()
 		several, within := false, 0
-		for _, tech := range impl.Own() {
+		for _, tech := range impl.Direct() {
 			if _, _, err := rnn.Layout(tech, p, nil); errors.Is(err, schedule.ErrUnsupported) {
 				continue // it runs other cells
 			}

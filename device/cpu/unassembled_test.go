@@ -67,7 +67,7 @@ func TestCellWithoutAssembly(t *testing.T) {
 				data := rnn.NewData(p, 1, 1, "normal")
 				want := oracle.Reference(data)
 				ran := 0
-				for _, tech := range impl.Own() {
+				for _, tech := range impl.Direct() {
 					err := answer(d, tech, p, data, want)
 					switch {
 					case err == nil:
