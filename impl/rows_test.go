@@ -47,7 +47,7 @@ func gradientsOverManyRows(t *testing.T, d *cpu.Device, l simd.Level) {
 	kinds := rnn.Distributions()
 	for i, c := range cell.All() {
 		for j, p := range manyRows {
-			share := 2 // of the combinations, one in so many runs at each instruction set
+			share := 4 // of the combinations, one in so many runs at each instruction set
 			if testing.Short() {
 				share = 5
 			}
