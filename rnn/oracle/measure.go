@@ -25,7 +25,7 @@ const (
 	marginOfMean = 2.5
 	// marginOfIntegers takes the place of margin in int8, where rounding to integers is nearly all of the
 	// error, and techniques choose the same integers or those of a like grid. Few units leave more to
-	// chance: it is twice as large for one unit, and grows by 1/√units.
+	// chance: it is larger by 1/units, so twice as large for one unit.
 	marginOfIntegers = 2.5
 )
 
@@ -206,7 +206,7 @@ func measure(d *rnn.Data, unit float64) map[string]expectation {
 			e.mean = e.error * marginOfMean * t.mean() / max(t.worst, largestOfMean*t.mean())
 		}
 		if d.Problem.Precision == rnn.INT8 {
-			e.error *= marginOfIntegers * (1 + 1/math.Sqrt(float64(d.Problem.Hidden))) / margin
+			e.error *= marginOfIntegers * (1 + 1/float64(d.Problem.Hidden)) / margin
 		}
 		out[name] = e
 	}
