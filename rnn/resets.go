@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"rnnbench/rnn/cell"
-	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
@@ -207,24 +206,6 @@ func (a *Restart) Back(c *schedule.CellBackward, stream, l, t int) {
 		a.plan.Do(stream, schedule.Map{Op: cell.Mul, Out: next[s], A: c.DNext[s], B: a.keep.All()})
 	}
 	c.DNext, c.Keep = next, schedule.View{}
-}
-
-// SpreadKnob is the knob by which a technique spreads the resets, for kernels that have a thread
-// for each unit: see Spread. There is none without resets or without recurrent products.
-func SpreadKnob(p Problem, launched bool) []knob.Knob {
-	if p.Resets == 0 || p.Cell.Recurrent == 0 {
-		return nil
-	}
-	values := []int{0, 1}
-	if launched {
-		values = []int{1, 0}
-	}
-	return []knob.Knob{{Name: "spread", Doc: "resets as a value for each unit among the inputs (1), which persistent kernels of GPUs read, or for each sequence alone (0)", Values: values, Min: 0, Max: 1}}
-}
-
-// Spread fills each row of out with its value of Keeping, one or zero, for n steps from t+1.
-func Spread(p *Plan, stream, t, n int, out schedule.View) {
-	p.Do(stream, schedule.Gather{Index: Keeping(p, t+1, n), Table: resetsOf(p).zeroAndOne(p).Columns(0, out.Cols), Out: out})
 }
 
 // zeroAndOne views a row of 0 and one of 1.

@@ -61,27 +61,23 @@ func (v values) cellBack(op schedule.CellBackward) {
 func withResets(t *trial, op schedule.Op) schedule.Op {
 	switch op := op.(type) {
 	case schedule.Scan:
-		addResets(t, &op.Sequence, false)
+		addResets(t, &op.Sequence)
 		return op
 	case schedule.ScanBackward:
-		addResets(t, &op.Sequence, false)
+		addResets(t, &op.Sequence)
 		return op
 	case schedule.Persistent:
-		addResets(t, &op.Sequence, true)
+		addResets(t, &op.Sequence)
 		return op
 	case schedule.PersistentBackward:
-		addResets(t, &op.Sequence, false)
+		addResets(t, &op.Sequence)
 		return op
 	}
 	return op
 }
 
-// addResets adds resets to s and, with spread, places them beside the inputs as well.
-func addResets(t *trial, s *schedule.Sequence, spread bool) {
-	if s.Keep = column(t, (s.Steps+1)*s.Batch()); spread {
-		spreadResets(t, s)
-	}
-}
+// addResets adds resets to s.
+func addResets(t *trial, s *schedule.Sequence) { s.Keep = column(t, (s.Steps+1)*s.Batch()) }
 
 // column returns a column of ones and zeros, about half of each.
 func column(t *trial, rows int) schedule.View {
@@ -90,17 +86,4 @@ func column(t *trial, rows int) schedule.View {
 	t.b.Do(0, schedule.Map{Op: cell.OneMinus, Out: one, A: one})
 	t.b.Do(0, schedule.Map{Op: cell.ReLUGrad, Out: v, A: one, B: v})
 	return v
-}
-
-// spreadResets moves the inputs of s to a matrix that also holds the resets, one for each unit. Other
-// columns lie between, as with heads.
-func spreadResets(t *trial, s *schedule.Sequence) {
-	h := s.Hidden()
-	all, index, table := t.place(s.X.Rows, s.X.Cols+h/2+h), t.b.Matrix("keep", s.X.Rows, 1).All(), t.b.Matrix("zero and one", 2, h)
-	t.b.Do(0, schedule.Map{Op: cell.Copy, Out: all.Columns(0, s.X.Cols), A: s.X})
-	t.b.Do(0, schedule.Map{Op: cell.Copy, Out: index, A: s.Keep.Band(s.Batch(), s.X.Rows)})
-	t.b.Do(0, schedule.Map{Op: cell.Zero, Out: table.Band(0, 1)})
-	t.b.Do(0, schedule.Map{Op: cell.OneMinus, Out: table.Band(1, 1), A: table.Band(0, 1)})
-	s.X, s.Spread = all.Columns(0, s.X.Cols), all.Columns(s.X.Cols+h/2, h)
-	t.b.Do(0, schedule.Gather{Index: index, Table: table.All(), Out: s.Spread})
 }

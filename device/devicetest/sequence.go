@@ -47,7 +47,7 @@ func (l Layer) Schedule(seed uint64) (*schedule.Schedule, error) {
 	t := &trial{b: schedule.NewBuilder(1), rng: rand.New(rand.NewPCG(seed, 9))}
 	s := t.layer(l.Cell, l.Train || l.Backward, l.Steps, l.Batch, l.Hidden)
 	if l.Resets {
-		addResets(t, &s, !l.Backward)
+		addResets(t, &s)
 	}
 	if l.Backward {
 		t.b.Do(0, schedule.PersistentBackward{Sequence: s, SequenceGrad: t.gradient(s), R: t.weights(l.Cell.Recurrent*l.Hidden, l.Hidden, true)})
@@ -174,7 +174,7 @@ func (l Layer) steps(seed uint64) (*schedule.Schedule, error) {
 	t := &trial{b: schedule.NewBuilder(1), rng: rand.New(rand.NewPCG(seed, 9))}
 	s := t.layer(l.Cell, l.Train || l.Backward, l.Steps, l.Batch, l.Hidden)
 	if l.Resets {
-		addResets(t, &s, false)
+		addResets(t, &s)
 	}
 	rows, through := l.Cell.Recurrent*l.Hidden, l.Cell.Through
 	if l.Backward {

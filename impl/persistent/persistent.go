@@ -51,7 +51,7 @@ func knobs(p rnn.Problem, launched bool) []knob.Knob {
 		{Name: "inputbatch", Doc: "time steps per block of one input product and one persistent operation; 0: all, or as many as fit input products of 2 GiB; in a wave, a length that balances block starts against the delay between layers", Values: blocks(p.Steps), Max: p.Steps},
 		{Name: "transposed", Doc: "transpose weights in each pass (1) or once before all passes (2)", Values: packed},
 		{Name: "streams", Doc: "streams, half of them for input products, on which layers run as a wave of blocks, and heads and both ways side by side; 1: one layer, head and way after another; more than two for each stay idle", Values: streams(p, launched), Min: 1, Max: maxStreams},
-	}, append(rnn.SizesKnob(p, 16, 4, 1, 0), rnn.SpreadKnob(p, launched)...)...)
+	}, rnn.SizesKnob(p, 16, 4, 1, 0)...)
 }
 
 // blocks returns the values of inputbatch to try: all steps (0), and lengths that divide a sequence
@@ -123,7 +123,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if err := declineFolded(p.Problem); err != nil {
 		return err
 	}
-	n := &network{Plan: p, block: k["inputbatch"], spread: k["spread"] == 1}
+	n := &network{Plan: p, block: k["inputbatch"]}
 	switch {
 	case n.block > 0:
 	case p.Streams() > 1:
@@ -162,7 +162,6 @@ type network struct {
 	firstStep int       // the first step of the first block
 	parts     []rnn.Run // the blocks
 	layers    []layer
-	spread    bool // resets lie behind the inputs, spread over the units
 }
 
 // most limits the input products of a block, in bytes, unless the knob is set. A product of so many
@@ -172,7 +171,7 @@ const most = 2 << 30
 // fitting returns the longest block whose input products fit most, with all blocks about equally
 // long.
 func fitting(n *network) int {
-	at := max(1, most/(4*n.Batch*n.inputs()))
+	at := max(1, most/(4*n.Batch*len(n.Cell.Gates)*n.Hidden))
 	blocks := (n.Steps + at - 1) / at
 	return (n.Steps + blocks - 1) / blocks
 }
@@ -213,7 +212,7 @@ func (n *network) layout(l int) layer {
 	if n.Streams() > 1 && n.blocks() > 1 {
 		ahead = 2
 	}
-	out := layer{x: n.Scratch(name("x·W"), ahead*n.block*n.Batch, n.inputs())}
+	out := layer{x: n.Scratch(name("x·W"), ahead*n.block*n.Batch, len(n.Cell.Gates)*n.Hidden)}
 	out.own, out.params, out.grads = n.ordered(l)
 	out.folded, out.own = fold(n, l, out.own)
 	if !oneHot(n, l) {
@@ -235,16 +234,6 @@ func (n *network) layout(l int) layer {
 		out.back.ByHead = n.Heads > 1
 	}
 	return out
-}
-
-// inputs is the number of columns of a block's inputs: its products, then the spread resets, which
-// are the same for all heads.
-func (n *network) inputs() int {
-	columns := len(n.Cell.Gates) * n.Hidden
-	if n.spread {
-		columns += n.HeadUnits()
-	}
-	return columns
 }
 
 func oneHot(n *network, l int) bool { return l == 0 && n.OneHot }
@@ -339,17 +328,10 @@ func (n *network) forward(l, block int) {
 	}
 	t, steps := n.steps(block)
 	slot := n.block * n.Batch
-	all := y.x.Band(block%(y.x.Rows/slot)*slot, n.Batches.Rows(t, steps))
-	x := all.Columns(0, len(n.Cell.Gates)*n.Hidden)
-	var spread schedule.View
-	if n.spread {
-		spread = all.Columns(x.Cols, n.HeadUnits())
-		rnn.Spread(n.Plan, n.products(l), t, steps, spread)
-	}
+	x := y.x.Band(block%(y.x.Rows/slot)*slot, n.Batches.Rows(t, steps))
 	n.input(l, t, steps, x)
 	for k := range n.heads() {
 		s := n.sequence(l, t, steps, x, k)
-		s.Spread = spread
 		if n.Cell.Recurrent == 0 {
 			n.Do(n.stream(l, k), schedule.Scan{Sequence: s, Serial: true})
 			continue

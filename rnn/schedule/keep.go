@@ -68,9 +68,3 @@ func Keeping(op Op) View {
 	}
 	return View{}
 }
-
-// spreads reports whether Spread is empty or lies beside X, in the same rows.
-func (s *Sequence) spreads() bool {
-	x, v := s.X, s.Spread
-	return v.Empty() || !s.Keep.Empty() && v.M == x.M && v.Row == x.Row && v.Rows == x.Rows && !v.Overlaps(x) && v.Cols == s.Hidden()
-}

@@ -18,7 +18,6 @@ type Sequence struct {
 	State        []View // (steps+1)·B × hidden
 	Saved        View   // steps·B × saved·hidden, where Train
 	Keep         View   // (steps+1)·B × 1, with a band for the step after the last: see keep.go
-	Spread       View   // steps·B × hidden beside X in its matrix: for each unit, Keep of the step after; empty: none
 }
 
 // A SequenceGrad holds what the gradient of a Sequence reads and writes besides the Sequence.
@@ -137,7 +136,7 @@ func (p *PersistentBackward) Recurrent(t int) View {
 func (s *Scan) Step(t int) Cell { return s.Sequence.Step(t, s.step(s.R, t)) }
 
 func (s *Sequence) reads() []View {
-	views := some([]View{s.X, s.BX, s.BR, s.Peep, s.Keep, s.Spread})
+	views := some([]View{s.X, s.BX, s.BR, s.Peep, s.Keep})
 	for _, v := range s.State {
 		views = append(views, v.Band(0, s.Batch()))
 	}
@@ -195,7 +194,7 @@ func (s *Sequence) checkSteps(op Op, perStep []View, first func() Op) error {
 			return shapeError(op)
 		}
 	}
-	if !fitsKeep(s.Keep, rows+s.Batch()) || !s.spreads() {
+	if !fitsKeep(s.Keep, rows+s.Batch()) {
 		return shapeError(op)
 	}
 	return first().check()

@@ -126,11 +126,11 @@ func chooseLayers(p Lowering) (Lowering, error) {
 				continue
 			}
 			l.config, l.refused, l.err = c.Forward(op)
-			l.withResets(op.Keep, op.Spread)
+			l.withResets(op.Keep)
 		case schedule.PersistentBackward:
 			l.config, l.refused, l.err = c.Backward(op)
 			l.stepwise = l.refused != nil && (persistent.BarrierFits(t, op) != nil || !op.Keep.Empty())
-			l.withResets(op.Keep, op.Keep)
+			l.withResets(op.Keep)
 		default:
 			continue
 		}

@@ -23,13 +23,10 @@ func declineResets(s *schedule.Schedule, k knob.Params) error {
 	return nil
 }
 
-// withResets declines a layer with resets (column keep) if its kernel ignores them. Grouped kernels
-// read resets from spread.
-func (l *layer) withResets(keep, spread schedule.View) {
+// withResets declines a layer with resets (column keep) if its kernel ignores them: grouped ones do not.
+func (l *layer) withResets(keep schedule.View) {
 	switch {
 	case keep.Empty() || l.err != nil || l.stepwise:
-	case spread.Empty():
-		l.err = fmt.Errorf("cuda: %w: kernels that keep weights on chip read resets among a layer's inputs: set spread=1, or resets to none", schedule.ErrResets)
 	case l.config.Grouped():
 	case l.refused != nil:
 		l.err = l.refused

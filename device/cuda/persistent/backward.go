@@ -103,7 +103,7 @@ func backText(op schedule.PersistentBackward, groups []codegen.Group, weights dr
 	isKept := func(r cell.Ref) bool { return r.Kind == cell.DNext || r.Kind == cell.DPeep || r.Kind == cell.DPrev }
 	reads, writes = slices.DeleteFunc(reads, isKept), slices.DeleteFunc(writes, isKept)
 	early, rest, ready := cutBackward(c.Backward, isKept)
-	more := ints.FromBool(!op.Keep.Empty()) // one more input, after all others: the resets of the next step
+	more := ints.FromBool(!op.Keep.Empty()) // one more value that is ready: the flag of the step after
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p("typedef %v W;\nstruct Cell : %s {", weights, functions)
@@ -111,7 +111,7 @@ func backText(op schedule.PersistentBackward, groups []codegen.Group, weights dr
 		p("  %s;", f)
 	}
 	p("  const W* weights;")
-	p("  enum { hidden = %d, GATES = %d, STATES = %d, THROUGH = %d, INPUTS = %d, READY = %d, RESULTS = %d };", op.Hidden(), c.Recurrent, len(kept), c.Through, max(1, len(reads)+more), max(1, len(ready)+more), max(1, len(writes)))
+	p("  enum { hidden = %d, GATES = %d, STATES = %d, THROUGH = %d, INPUTS = %d, READY = %d, RESULTS = %d };", op.Hidden(), c.Recurrent, len(kept), c.Through, max(1, len(reads)+2*more), max(1, len(ready)+more), max(1, len(writes)))
 	p("  __device__ void before(int n, int u, float* state) const {")
 	for i, r := range kept {
 		p("    state[%d] = widen(%s);", i, codegen.Place(r, "n"))
@@ -133,15 +133,13 @@ func backText(op schedule.PersistentBackward, groups []codegen.Group, weights dr
 		p("    narrow(%s, kept[%d]);", codegen.Place(w, rowBack(w)), i)
 	}
 	p("  }\n  __device__ static void early(const float* x, float* ready) {")
-	for i, r := range reads {
-		p("    const float %v = x[%d];", r, i)
-	}
+	keptBack(p, reads, more > 0)
 	b.WriteString(codegen.Statements(early, "    ", reads))
 	for i, r := range ready {
 		p("    ready[%d] = %v;", i, r)
 	}
 	if more > 0 {
-		p("    ready[%d] = x[%d];", len(ready), len(reads))
+		p("    ready[%d] = x[%d];", len(ready), len(reads)+1)
 	}
 	p("  }\n  __device__ static void rest(const float* ready, float* state, float* sent, float* kept) {")
 	for i, r := range ready {

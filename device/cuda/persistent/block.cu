@@ -84,6 +84,10 @@ template <class Cell> __device__ __forceinline__ void block_layer(const Cell& ce
       for (int e = 0; e < EACH; e++)
 #pragma unroll
         for (int i = 0; i < INPUTS; i++) {
+          if (Cell::flag(gate_of(i))) {
+            stream.read(e * INPUTS + i, t, cell.kept(min(t, steps - 1) + 1, batch, min(begin + sequence_of(e), batch - 1)));
+            continue;
+          }
           if (i >= GATES || Cell::owns(i)) stream.read(e * INPUTS + i, t, from[e][i]);
           if (t + 1 < steps) from[e][i] += stride;
         }

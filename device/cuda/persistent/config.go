@@ -64,7 +64,7 @@ func (t Config) launch(steps, batch int, urgent bool, src *codegen.Source, args 
 func LaunchForward(t *launch.Target, op schedule.Persistent, form Config, control uint64, ordered, urgent bool) launch.Command {
 	p := op.Step(0, schedule.View{}).Program()
 	r := newRecurrence(&op.Sequence, p)
-	groups := slices.Concat(sequenceGroups(t, op), spreadGroup(t, &op.Sequence), keepGroup(t, &op.Sequence))
+	groups := slices.Concat(sequenceGroups(t, op), keepGroup(t, &op.Sequence))
 	form.sizes += ", " + codegen.Constants("ORDERED", ints.FromBool(ordered), "CLOCKS", t.Knobs["clocks"])
 	words := []any{form.variant.Name, " ", op.Cell.Name, functions(t), op.Train, op.Hidden(), form.sizes, t.Element(op.R[0]), resetsWord(&op.Sequence)}
 	for _, g := range groups {

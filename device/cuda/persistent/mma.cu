@@ -131,15 +131,18 @@ __device__ __forceinline__ void mma_layer(const Cell& cell, int steps, int batch
         for (int e = 0; e < EACH; e++) {
           if (idle(e, live)) continue;
           const Input* at = from[e] + t * stride;
+          const int n = min(begin + sample + e * APART, batch - 1);
 #pragma unroll
           for (int i = 0; i < INPUTS; i++) {
             const int g = i < GATES ? i : Cell::free(i - GATES);
             if (i < GATES && !Cell::owns(g)) continue;
-            if (STREAMED) {
+            if (STREAMED && Cell::flag(g)) {
+              stream.read(e * INPUTS + i, t, cell.kept(t + 1, batch, n));
+            } else if (STREAMED) {
               stream.read(e * INPUTS + i, t, at + cell.at(g));
             } else {
-              x[now][e][i] = widen(at[cell.at(g)]);
-              if (t + 8 < steps) prefetch(at + 8 * stride + cell.at(g));
+              x[now][e][i] = cell.value(at, g, t, batch, n);
+              if (!Cell::flag(g) && t + 8 < steps) prefetch(at + 8 * stride + cell.at(g));
             }
           }
         }

@@ -106,13 +106,14 @@ __device__ __forceinline__ void mma_bulk_layer(const Cell& cell, int steps, int 
       float x[EACH][INPUTS];
 #pragma unroll
       for (int e = 0; e < EACH; e++) {
-        const Cell::Input* at = cell.input(0, min(id * SAMPLES + sample + e * APART, batch - 1), u) + t * stride;
+        const int n = min(id * SAMPLES + sample + e * APART, batch - 1);
+        const Cell::Input* at = cell.input(0, n, u) + t * stride;
 #pragma unroll
         for (int i = 0; i < INPUTS; i++) {
           const int g = i < GATES ? i : Cell::free(i - GATES);
           const bool used = some && (i >= GATES || Cell::owns(g));
-          x[e][i] = used ? widen(at[cell.at(g)]) : 0;
-          if (used && t + 2 < steps) prefetch(at + 2 * stride + cell.at(g));
+          x[e][i] = used ? cell.value(at, g, t, batch, n) : 0;
+          if (used && !Cell::flag(g) && t + 2 < steps) prefetch(at + 2 * stride + cell.at(g));
         }
       }
       if (!stuck && !arrived(bar + 8 * slot, phase)) {

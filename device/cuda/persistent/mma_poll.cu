@@ -61,12 +61,13 @@ template <bool PHASED> __device__ __forceinline__ void pull(const Cell& cell, in
     float state[PARTS][EACH][STATES];
     float x[AHEAD][PARTS][EACH][INPUTS];                      // inputs of even and odd steps
     auto input = [&](int part, int e, int now, int t) {
-      const Cell::Input* at = cell.input(0, min(begin + part * SAMPLES + sample + e * APART, batch - 1), u) + t * stride;
+      const int n = min(begin + part * SAMPLES + sample + e * APART, batch - 1);
+      const Cell::Input* at = cell.input(0, n, u) + t * stride;
 #pragma unroll
       for (int i = 0; i < INPUTS; i++) {
         const int g = i < GATES ? i : Cell::free(i - GATES);
-        x[now % AHEAD][part][e][i] = i >= GATES || Cell::owns(g) ? widen(at[cell.at(g)]) : 0;
-        if ((i >= GATES || Cell::owns(g)) && t + 8 < steps) prefetch(at + 8 * stride + cell.at(g));
+        x[now % AHEAD][part][e][i] = i >= GATES || Cell::owns(g) ? cell.value(at, g, t, batch, n) : 0;
+        if ((i >= GATES || Cell::owns(g)) && !Cell::flag(g) && t + 8 < steps) prefetch(at + 8 * stride + cell.at(g));
       }
     };
 #pragma unroll

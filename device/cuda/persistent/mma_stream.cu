@@ -160,11 +160,12 @@ template <bool PHASED> __device__ __forceinline__ void stream_layer(const Cell& 
     const int live = keep(min(SEQUENCES, batch - begin), kept); // sequences of the group
     float state[PARTS][EIGHTS][ROUNDS][STATES], x[PARTS][EIGHTS][ROUNDS][INPUTS]; // the current part's come first; x is of the next step
     auto input = [&](int after, int first, int e, int r, int t) {
-      const Cell::Input* at = cell.input(0, min(begin + first + e * 8 + tid % 8, batch - 1), min(unit[r], HIDDEN - 1)) + t * stride;
+      const int n = min(begin + first + e * 8 + tid % 8, batch - 1);
+      const Cell::Input* at = cell.input(0, n, min(unit[r], HIDDEN - 1)) + t * stride;
 #pragma unroll
       for (int i = 0; i < INPUTS; i++) {
         const int g = i < GATES ? i : Cell::free(i - GATES);
-        x[after][e][r][i] = i >= GATES || Cell::owns(g) ? widen(at[cell.at(g)]) : 0;
+        x[after][e][r][i] = i >= GATES || Cell::owns(g) ? cell.value(at, g, t, batch, n) : 0;
       }
     };
 #pragma unroll

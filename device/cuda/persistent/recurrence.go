@@ -187,9 +187,10 @@ func (r *recurrence) text(groups []codegen.Group, weights driver.Element, functi
 		r.choose(func(_ int, g gate) string { return fmt.Sprint(g.owns(cell.X)) }, "false"))
 	x := codegen.GroupName(cell.Ref{Kind: cell.X})
 	p("  typedef %v Input;", codegen.ElementOf(groups, cell.Ref{Kind: cell.X}))
-	p("  __device__ long long at(int g) const { return %s(long long)g * hidden; }", r.spreadAt(x))
+	p("  __device__ static long long at(int g) { return (long long)g * hidden; }")
 	p("  __device__ const Input* input(int g, int n, int u) const { return %s + (long long)n * ld_%s + at(g) + u; }", x, x)
 	p("  __device__ long long stride(int batch) const { return (long long)batch * ld_%s; }", x)
+	r.flags(p)
 	p("  __device__ static int free(int i) { return %s; }", codegen.List(free, func(i int, f cell.Ref) string { return fmt.Sprintf("i == %d ? %d : ", i, f.Index) })+r.lastInput())
 	p("  __device__ float bias(int g, int u) const { return %s; }", r.choose(func(_ int, g gate) string {
 		sum := "0"

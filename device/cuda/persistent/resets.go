@@ -9,16 +9,17 @@ import (
 	"rnnbench/rnn/schedule"
 )
 
-// With resets, a thread keeps two more values with a unit's states and reads one more input: see
-// schedule.Sequence, Spread. The state that is multiplied by weights goes to other blocks. So it is
-// set to 0 at the end of a step if the sequence begins anew at the next step. The first further
-// value keeps what it was: the step's result. The second says whether the other states are read as
-// 0. So kernels need not know of resets.
+// With resets, a thread keeps two more values with a unit's states and reads one more input: the
+// sequence's flag, Keep of the step after. The state that is multiplied by weights goes to other
+// blocks. So it is set to 0 at the end of a step if the sequence begins anew at the next step. The
+// first further value keeps what it was: the step's result. The second says whether the other states
+// are read as 0.
 //
-// A gradient reads the column of ones and zeros itself, ahead of a step, like its other inputs.
+// Flags are read ahead of a step, like the other inputs. A gradient reads those of its step and of
+// the step after.
 
 // resets reports whether the layer has resets.
-func (r *recurrence) resets() bool { return !r.op.Spread.Empty() }
+func (r *recurrence) resets() bool { return !r.op.Keep.Empty() }
 
 // more returns how many values there are besides states.
 func (r *recurrence) more() int {
@@ -41,7 +42,7 @@ func statesOf(l Layer) int {
 func (r *recurrence) shown() string  { return fmt.Sprintf("state[%d]", len(r.op.Cell.States)) }
 func (r *recurrence) goesOn() string { return fmt.Sprintf("state[%d]", len(r.op.Cell.States)+1) }
 
-// lastInput spells the place of the last of a unit's inputs, after those of all gates.
+// lastInput spells the place of the last of a unit's inputs: the flag comes after those of all gates.
 func (r *recurrence) lastInput() string {
 	if r.resets() {
 		return fmt.Sprint(len(r.op.Cell.Gates))
@@ -49,12 +50,16 @@ func (r *recurrence) lastInput() string {
 	return "0"
 }
 
-// spreadAt spells the start of an expression for the place of input g: that of the last one.
-func (r *recurrence) spreadAt(x string) string {
+// flags spells which input is a flag, where the flag of a step is, and the value of an input. p
+// prints a line.
+func (r *recurrence) flags(p func(format string, args ...any)) {
+	is, at, value := "false", "nullptr", "widen(step[at(g)])"
 	if r.resets() {
-		return fmt.Sprintf("g == %s ? g_spread - %s : ", r.lastInput(), x)
+		is, at, value = "g == "+r.lastInput(), "&"+keepPlace("t"), "flag(g) ? *kept(t + 1, batch, n) : "+value
 	}
-	return ""
+	p("  __device__ static constexpr bool flag(int g) { return %s; }", is)
+	p("  __device__ const float* kept(int t, int batch, int n) const { return %s; }", at)
+	p("  __device__ float value(const Input* step, int g, int t, int batch, int n) const { return %s; }", value)
 }
 
 // prior spells a state before a step.
@@ -83,14 +88,6 @@ func (r *recurrence) end(p func(format string, args ...any), free int) {
 	}
 }
 
-// spreadGroup returns the argument for the inputs of resets; none without resets.
-func spreadGroup(t *launch.Target, s *schedule.Sequence) []codegen.Group {
-	if s.Spread.Empty() {
-		return nil
-	}
-	return []codegen.Group{{Name: "g_spread", Element: t.Element(s.Spread), View: s.Spread}}
-}
-
 // keepGroup returns the argument for the column; none without resets.
 func keepGroup(t *launch.Target, s *schedule.Sequence) []codegen.Group {
 	if s.Keep.Empty() {
@@ -104,20 +101,28 @@ func keepPlace(step string) string {
 	return fmt.Sprintf("g_keep[((long long)%s * batch + n) * ld_g_keep]", step)
 }
 
-// inputsBack spells what a gradient reads of a step of the forward pass. p prints a line.
+// inputsBack spells what a gradient reads of a step of the forward pass: with resets, also the flags
+// of the step and of the step after, which come last. Nothing waits for a flag here; see keptBack. p
+// prints a line.
 func inputsBack(p func(format string, args ...any), reads []cell.Ref, resets bool) {
-	if resets {
-		p("    const bool keep = widen(%s) != 0;", keepPlace("t"))
-	}
 	for i, r := range reads {
-		value := fmt.Sprintf("widen(%s)", codegen.Place(r, rowBack(r)))
-		if resets && r.Kind == cell.Prev {
-			value = "keep ? " + value + " : 0"
-		}
-		p("    x[%d] = %s;", i, value)
+		p("    x[%d] = widen(%s);", i, codegen.Place(r, rowBack(r)))
 	}
 	if resets {
-		p("    x[%d] = widen(%s);", len(reads), keepPlace("(t + 1)"))
+		p("    x[%d] = widen(%s);", len(reads), keepPlace("t"))
+		p("    x[%d] = widen(%s);", len(reads)+1, keepPlace("(t + 1)"))
+	}
+}
+
+// keptBack spells the values of inputs: a state before the step is 0 if the sequence begins anew. p
+// prints a line.
+func keptBack(p func(format string, args ...any), reads []cell.Ref, resets bool) {
+	for i, r := range reads {
+		value := fmt.Sprintf("x[%d]", i)
+		if resets && r.Kind == cell.Prev {
+			value = fmt.Sprintf("x[%d] != 0 ? %s : 0", len(reads), value)
+		}
+		p("    const float %v = %s;", r, value)
 	}
 }
 

@@ -153,6 +153,7 @@ template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cel
 
   typedef typename Cell::Input Input;
   constexpr int INPUTS = 1 + Cell::FREE;
+  auto flags = [](int i) { return i > 0 && Cell::flag(Cell::free(i - 1)); };
   const bool owns = Cell::owns(g);
   // With LATE, the input is added last. Otherwise compilers would add it at the start of a step,
   // and wait there for the next step's input. The bias is added FIRST if a lane's own value is
@@ -198,6 +199,11 @@ template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cel
 #pragma unroll
       for (int i = 0; i < INPUTS; i++) {
         const bool used = i > 0 || owns;
+        if (flags(i)) {
+          x[0][e][i] = *cell.kept(1, batch, n);
+          x[1][e][i] = *cell.kept(min(2, steps), batch, n);
+          continue;
+        }
         from[e][i] = cell.input(i == 0 ? (owns ? g : 0) : Cell::free(i - 1), n, u);
         x[0][e][i] = used ? widen(*from[e][i]) : 0;
         if (steps > 1) from[e][i] += stride;
@@ -304,6 +310,10 @@ template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cel
           }
 #pragma unroll
           for (int i = 0; i < INPUTS; i++) {
+            if (flags(i)) {
+              x[now][e][i] = *cell.kept(min(t + 3, steps), batch, min(n, batch - 1));
+              continue;
+            }
             if (i > 0 || owns) {
               x[now][e][i] = widen(*from[e][i]);
               if (t + 10 < steps) prefetch(from[e][i] + 8 * stride);

@@ -129,6 +129,10 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
     auto read = [&](int t) {  // after the last step, that step again
 #pragma unroll
       for (int i = 0; i < INPUTS; i++) {
+        if (i >= MINE && Cell::flag(Cell::free(i - MINE))) {
+          stream.read(i, t, cell.kept(min(t, steps - 1) + 1, batch, n));
+          continue;
+        }
         stream.read(i, t, from[i]);
         if (t + 1 < steps) from[i] += stride;
       }

@@ -36,9 +36,12 @@ struct Cell : Coarse {
   __device__ const W* weights(int g) const { return g == 1 ? weights1 : g == 2 ? weights2 : g == 3 ? weights3 : weights0; }
   __device__ static bool owns(int g) { return g == 0 ? true : g == 1 ? true : g == 2 ? true : g == 3 ? true : false; }
   typedef float Input;
-  __device__ long long at(int g) const { return (long long)g * hidden; }
+  __device__ static long long at(int g) { return (long long)g * hidden; }
   __device__ const Input* input(int g, int n, int u) const { return g_x + (long long)n * ld_g_x + at(g) + u; }
   __device__ long long stride(int batch) const { return (long long)batch * ld_g_x; }
+  __device__ static constexpr bool flag(int g) { return false; }
+  __device__ const float* kept(int t, int batch, int n) const { return nullptr; }
+  __device__ float value(const Input* step, int g, int t, int batch, int n) const { return widen(step[at(g)]); }
   __device__ static int free(int i) { return i == 0 ? 4 : i == 1 ? 5 : 0; }
   __device__ float bias(int g, int u) const { return g == 0 ? 0 + widen(g_bx[(long long)(0) * ld_g_bx + (long long)0 * hidden + u]) + widen(g_br[(long long)(0) * ld_g_br + (long long)0 * hidden + u]) : g == 1 ? 0 + widen(g_bx[(long long)(0) * ld_g_bx + (long long)1 * hidden + u]) + widen(g_br[(long long)(0) * ld_g_br + (long long)1 * hidden + u]) : g == 2 ? 0 + widen(g_bx[(long long)(0) * ld_g_bx + (long long)2 * hidden + u]) + widen(g_br[(long long)(0) * ld_g_br + (long long)2 * hidden + u]) : g == 3 ? 0 + widen(g_bx[(long long)(0) * ld_g_bx + (long long)3 * hidden + u]) + widen(g_br[(long long)(0) * ld_g_br + (long long)3 * hidden + u]) : 0; }
   __device__ void constants(int u, float* k) const { k[0] = widen(g_bx[(long long)(0) * ld_g_bx + (long long)4 * hidden + u]); k[1] = widen(g_bx[(long long)(0) * ld_g_bx + (long long)5 * hidden + u]); }
