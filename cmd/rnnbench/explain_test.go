@@ -20,7 +20,7 @@ func TestExplainMachine(t *testing.T) {
 		"persistent_mma_lstm_512", "units per warp: 8, ", "registers and spills are unknown: without a GPU, kernels are not compiled", "predicted time of the persistent layers: ",
 		"floor: a run takes at least 30.0 µs, by exchange", "floor: exchange: 100 steps of 300 ns take 30.0 µs", "floor: multiply-adds: 6.71 GFLOP at 781 TFLOP/s", "Variants for an lstm layer of 512 units, 16 sequences, 100 steps", "runs", "expected to be ", "runner-up mma-poll: a group is ",
 		"does not fit: whole rows of 512 columns", "resident=3 asks for it",
-		"cluster 16", "spread 64", "source of mma: device/cuda/persistent/mma.cu, mma_layer", "(100 steps of ", " to start and end) by the model",
+		"cluster 16", "spread 64", "source of mma: device/cuda/persistent/kernels/mma.cu, mma_layer", "(100 steps of ", " to start and end) by the model",
 	}, nil)
 	if out := rnnbench(t, onH200+" --impl persistent").out; strings.Contains(out, "each worker") || strings.Contains(out, "bands of units") {
 		t.Errorf("a GPU is explained by the model of a CPU: %s", out)

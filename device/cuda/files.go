@@ -7,11 +7,11 @@ import (
 )
 
 //go:embed kernels
-var kernels embed.FS
+var files embed.FS
 
 // file returns a kernel of kernels/ with defines ahead of it.
 func file(name string, defines ...any) codegen.Source {
-	s := codegen.File(kernels, "kernels/"+name, defines...)
+	s := codegen.File(files, "kernels/"+name, defines...)
 	s.Name = name
 	return s
 }

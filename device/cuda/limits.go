@@ -14,7 +14,7 @@ import (
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/lower"
-	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/rnn/schedule"
 )
 
@@ -307,7 +307,7 @@ func (m *meter) barriers(l *device.Limits) error {
 		return err
 	}
 	s := file("barriers")
-	s.Text = persistent.GridBarrier() + s.Text
+	s.Text = kernels.GridBarrier() + s.Text
 	var times []float64
 	for _, n := range []uint64{count, 0} {
 		run, err := m.launch(s, m.device.properties.SMs, 256, true, n, uint64(words), uint64(words)+launch.Alignment)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,11 +24,7 @@ import (
 // samples.
 func kernelFiles(t *testing.T) map[string]string {
 	all := map[string]string{}
-	paths, err := filepath.Glob("*/*.cu")
-	if err != nil || len(paths) == 0 {
-		t.Fatal(paths, err)
-	}
-	for _, path := range paths {
+	for _, path := range below(t, ".cu") {
 		if filepath.Dir(path) == "codegen" { // they begin every kernel
 			continue
 		}
@@ -36,6 +33,22 @@ func kernelFiles(t *testing.T) map[string]string {
 			t.Fatal(err)
 		}
 		all[path] = codegen.Body(string(data))
+	}
+	return all
+}
+
+// below returns the files of rooms, and of rooms in them, that end so.
+func below(t *testing.T, end string) (all []string) {
+	for _, pattern := range []string{"*/*" + end, "*/*/*" + end} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, paths...)
+	}
+	all = slices.DeleteFunc(all, func(path string) bool { return filepath.Base(filepath.Dir(path)) == "sample" })
+	if len(all) == 0 {
+		t.Fatal("no files end in ", end)
 	}
 	return all
 }
@@ -61,6 +74,15 @@ func opened(path, body string, entry bool) string {
 	return fmt.Sprintf("#ifndef CONFIGURED // opened by itself, with a sample of what is put ahead of it\n%s#include \"sample/%s.cuh\"\n#endif\n%s%s", head, name, body, tail)
 }
 
+// fromSample spells the line by which the samples of the file at path include another.
+func fromSample(path, other string) string {
+	to, err := filepath.Rel(filepath.Dir(sampleOf(path)), other)
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("#include %q\n", filepath.ToSlash(to))
+}
+
 // A fileSample is what Go puts ahead of a file and behind it in one kernel.
 type fileSample struct{ of, before, after string }
 
@@ -69,11 +91,7 @@ type fileSample struct{ of, before, after string }
 func sampleIn(kernels []text, path, body string, others map[string]string) (fileSample, bool) {
 	include := func(s string) string {
 		for other, text := range others {
-			name := filepath.Base(other)
-			if filepath.Dir(other) != filepath.Dir(path) {
-				name = "../" + other
-			}
-			s = strings.Replace(s, text, fmt.Sprintf("#include \"../%s\"\n", name), 1)
+			s = strings.Replace(s, text, fromSample(path, other), 1)
 		}
 		return s
 	}
@@ -135,12 +153,8 @@ func hostedTexts(t *testing.T) (all []text) {
 func TestSamples(t *testing.T) {
 	files := kernelFiles(t)
 	kernels := append(compileAll(t).kernels, limitTexts(t)...)
-	headers, err := filepath.Glob("*/*.cuh")
-	if err != nil {
-		t.Fatal(err)
-	}
 	included := maps.Clone(files) // files that a kernel has ahead of its own file
-	for _, path := range headers {
+	for _, path := range below(t, ".cuh") {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -155,8 +169,8 @@ func TestSamples(t *testing.T) {
 		}
 		entry := strings.TrimSpace(sample.after) != ""
 		want := map[string]string{
-			sampleOf(path): fmt.Sprintf("// What Go puts ahead of %s for one kernel. TestSamples writes it with -update, of:\n// %s\n#define CONFIGURED\n#include \"../../codegen/intrinsics.cu\"\n#include \"../../codegen/common.cu\"\n%s",
-				filepath.Base(path), sample.of, sample.before),
+			sampleOf(path): fmt.Sprintf("// What Go puts ahead of %s for one kernel. TestSamples writes it with -update, of:\n// %s\n#define CONFIGURED\n%s%s%s",
+				filepath.Base(path), sample.of, fromSample(path, "codegen/intrinsics.cu"), fromSample(path, "codegen/common.cu"), sample.before),
 			path: opened(path, body, entry),
 		}
 		if entry {

@@ -8,6 +8,7 @@ import (
 	"rnnbench/device"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/persistent/stack"
 	"rnnbench/rnn/schedule"
 )
 
@@ -53,7 +54,7 @@ func choiceOf(l layer, backward bool, others []device.Option) device.Choice {
 }
 
 // stacked is the choice of one kernel for several layers.
-func stacked(st *persistent.Stack, op schedule.Persistent) device.Choice {
+func stacked(st *stack.Stack, op schedule.Persistent) device.Choice {
 	return device.Choice{
 		Layer: describe("stack of layers", op.Sequence), Count: 1, Steps: st.Steps(), Runs: st.Option(),
 		Others: []device.Option{{Variant: "one kernel per layer", Config: "each layer has a kernel of its own", Why: "the stack is expected to be faster, or stack=1 asks for it; stack=2 runs the layers one by one"}},

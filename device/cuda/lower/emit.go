@@ -6,7 +6,7 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
-	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/persistent/stack"
 	"rnnbench/device/cuda/pointwise"
 	"rnnbench/device/cuda/scan"
 	"rnnbench/rnn/schedule"
@@ -62,7 +62,7 @@ func (e *emitter) node(i int) ([]launch.Command, error) {
 	s := e.lowering.schedule
 	n := s.Nodes[i]
 	if t := e.lowering.Stacks.At[i]; t != nil {
-		return []launch.Command{persistent.LaunchStack(e.Target, t, uint64(e.Base)+uint64(e.lowering.stackBarriers[i]))}, nil
+		return []launch.Command{stack.Launch(e.Target, t, uint64(e.Base)+uint64(e.lowering.stackBarriers[i]))}, nil
 	}
 	if e.lowering.Fused[i] || e.lowering.Inside[i] {
 		return nil, nil

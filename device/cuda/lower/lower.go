@@ -11,6 +11,8 @@ import (
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/persistent/barrier"
+	"rnnbench/device/cuda/persistent/stack"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
@@ -24,18 +26,18 @@ type Lowering struct {
 	properties driver.Properties
 	networks   map[driver.Network]Network
 
-	elements          []driver.Element                // how each matrix is stored
-	persistent.Stacks                                 // layers that run as one kernel
-	gemm.SplitPlan                                    // methods of single-precision products
-	gemm.SkinnyPlan                                   // factors that are packed for skinny products
-	awaited           []bool                          // per node, whether a node lists it in Wait
-	keep              map[int]bool                    // products fused with their cells, by node: whether to write them to memory as well
-	layers            map[int]layer                   // kernels of persistent layers and gradients, by their index among all operations
-	sides             int                             // streams with persistent layers, which share the GPU
-	layout                                            // memory
-	weights           map[int]persistent.WeightLayout // of packed weights, by matrix
-	alias             map[int]bool                    // packed weights that share the memory of their source
-	batches           map[int]batch                   // launches of several operations, by the node that launches each
+	elements        []driver.Element                // how each matrix is stored
+	stack.Stacks                                    // layers that run as one kernel
+	gemm.SplitPlan                                  // methods of single-precision products
+	gemm.SkinnyPlan                                 // factors that are packed for skinny products
+	awaited         []bool                          // per node, whether a node lists it in Wait
+	keep            map[int]bool                    // products fused with their cells, by node: whether to write them to memory as well
+	layers          map[int]layer                   // kernels of persistent layers and gradients, by their index among all operations
+	sides           int                             // streams with persistent layers, which share the GPU
+	layout                                          // memory
+	weights         map[int]persistent.WeightLayout // of packed weights, by matrix
+	alias           map[int]bool                    // packed weights that share the memory of their source
+	batches         map[int]batch                   // launches of several operations, by the node that launches each
 }
 
 // A pass adds to a lowering. An error declines the schedule or a knob.
@@ -98,7 +100,7 @@ func storeElements(p Lowering) (Lowering, error) {
 
 // stackLayers finds which persistent layers run as one kernel.
 func stackLayers(p Lowering) (out Lowering, err error) {
-	p.Stacks, err = persistent.NewStacks(p.schedule, p.elements, p.Knobs, p.properties)
+	p.Stacks, err = stack.Find(p.schedule, p.elements, p.Knobs, p.properties)
 	return p, err
 }
 
@@ -129,7 +131,7 @@ func chooseLayers(p Lowering) (Lowering, error) {
 			l.withResets(op.Keep)
 		case schedule.PersistentBackward:
 			l.config, l.refused, l.err = c.Backward(op)
-			l.stepwise = l.refused != nil && (persistent.BarrierFits(t, op) != nil || !op.Keep.Empty())
+			l.stepwise = l.refused != nil && (barrier.Fits(t, op) != nil || !op.Keep.Empty())
 			l.withResets(op.Keep)
 		default:
 			continue

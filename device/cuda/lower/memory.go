@@ -7,6 +7,7 @@ import (
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/device/cuda/pointwise"
 	"rnnbench/device/cuda/scan"
 	"rnnbench/rnn/schedule"
@@ -74,13 +75,13 @@ func (p *Lowering) place(s *schedule.Schedule) {
 	for op := range s.Operations() {
 		if op, ok := op.(schedule.Persistent); ok {
 			for _, r := range op.R {
-				packed[r.M.ID] = persistent.FragmentBytes(op.Hidden(), p.Elements[r.M.ID])
+				packed[r.M.ID] = kernels.FragmentBytes(op.Hidden(), p.Elements[r.M.ID])
 			}
 		}
 	}
 	for id := range p.Lower {
 		m := s.Matrices[id]
-		packed[id] = int64(m.Cols/m.Rows) * persistent.FragmentBytes(m.Rows, p.Elements[id])
+		packed[id] = int64(m.Cols/m.Rows) * kernels.FragmentBytes(m.Rows, p.Elements[id])
 	}
 	for i, m := range s.Matrices {
 		if p.Offsets[i] >= 0 {

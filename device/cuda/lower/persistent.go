@@ -6,6 +6,7 @@ import (
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/persistent/barrier"
 	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/schedule"
 )
@@ -25,10 +26,10 @@ func (e *emitter) forwards(op schedule.Persistent) ([]launch.Command, error) {
 	case form.Grouped():
 		return []launch.Command{persistent.LaunchForward(e.Target, op, form, e.control(), e.ordered(op, form), e.lowering.sides > 1)}, nil
 	}
-	if err := persistent.BarrierFits(e.Target, op); err != nil {
+	if err := barrier.Fits(e.Target, op); err != nil {
 		return nil, err
 	}
-	return []launch.Command{persistent.LaunchBarrierForward(e.Target, op, e.control())}, nil
+	return []launch.Command{barrier.LaunchForward(e.Target, op, e.control())}, nil
 }
 
 // backwards is the same for a gradient.
@@ -42,10 +43,10 @@ func (e *emitter) backwards(op schedule.PersistentBackward) ([]launch.Command, e
 	case form.Grouped():
 		return []launch.Command{persistent.LaunchBackward(e.Target, op, form, e.control(), e.lowering.sides > 1)}, nil
 	}
-	if err := persistent.BarrierFits(e.Target, op); err != nil {
+	if err := barrier.Fits(e.Target, op); err != nil {
 		return nil, err
 	}
-	return []launch.Command{persistent.LaunchBarrierBackward(e.Target, op, e.control())}, nil
+	return []launch.Command{barrier.LaunchBackward(e.Target, op, e.control())}, nil
 }
 
 // stepwise runs a gradient as a cell and a product at each step, if no kernel can hold the layer's
@@ -72,7 +73,7 @@ func (p *Lowering) Fits() error {
 	for op := range p.schedule.Operations() {
 		i++
 		if l, chosen := p.layers[i]; chosen && l.err == nil && !l.stepwise && !l.config.Grouped() {
-			if err := persistent.BarrierFits(t, op); err != nil {
+			if err := barrier.Fits(t, op); err != nil {
 				return err
 			}
 		}

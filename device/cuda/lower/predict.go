@@ -4,7 +4,7 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
-	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/persistent/barrier"
 	"rnnbench/rnn/schedule"
 )
 
@@ -92,7 +92,7 @@ func commandSeconds(c *launch.Command, op schedule.Op, bytes int64, p driver.Pro
 		}
 		return c.Seconds, work
 	case c.About.Variant == "barrier" || c.About.Variant == "backward-barrier":
-		return persistent.BarrierSeconds(op, p.SMs), 0
+		return barrier.Seconds(op, p.SMs), 0
 	}
 	start, rate := costs.pointwise, pointwiseRate
 	if c.Early {

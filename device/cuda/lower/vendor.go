@@ -14,22 +14,22 @@ type Network struct {
 	Sizes driver.Sizes
 }
 
-// A stack is an operation that the vendor's library runs.
-type stack struct {
+// A vendorStack is an operation that the vendor's library runs.
+type vendorStack struct {
 	*schedule.Stack
 	backward *schedule.VendorBackward // nil: forward
 	last     []schedule.View
 }
 
 // stackOf returns op as a stack, if the vendor's library runs it.
-func stackOf(op schedule.Op) (stack, bool) {
+func stackOf(op schedule.Op) (vendorStack, bool) {
 	switch op := op.(type) {
 	case schedule.Vendor:
-		return stack{Stack: &op.Stack, last: op.Last}, true
+		return vendorStack{Stack: &op.Stack, last: op.Last}, true
 	case schedule.VendorBackward:
-		return stack{Stack: &op.Stack, backward: &op}, true
+		return vendorStack{Stack: &op.Stack, backward: &op}, true
 	}
-	return stack{}, false
+	return vendorStack{}, false
 }
 
 // A space holds the parameters of all layers, or their gradients.
@@ -39,7 +39,7 @@ type space struct{ w, r, bx, br []schedule.View }
 func (p *space) matrix() int { return p.w[0].M.ID }
 
 // spaces are the parameters and, in a backward pass, their gradients.
-func (s *stack) spaces() []space {
+func (s *vendorStack) spaces() []space {
 	all := []space{{w: s.W, r: s.R, bx: s.BX, br: s.BR}}
 	if b := s.backward; b != nil {
 		all = append(all, space{w: b.DW, r: b.DR, bx: b.DBX, br: b.DBR})
@@ -48,7 +48,7 @@ func (s *stack) spaces() []space {
 }
 
 // views returns what the library reads and writes. All have one element type.
-func (s *stack) views() []schedule.View {
+func (s *vendorStack) views() []schedule.View {
 	var op schedule.Op = schedule.Vendor{Stack: *s.Stack, Last: s.last}
 	if s.backward != nil {
 		op = *s.backward
@@ -63,7 +63,7 @@ func (s *stack) views() []schedule.View {
 }
 
 // network describes s to the library.
-func (s *stack) network(e driver.Element, p schedule.Precision) driver.Network {
+func (s *vendorStack) network(e driver.Element, p schedule.Precision) driver.Network {
 	return driver.Network{
 		Cell: s.Cell.Name, Algorithm: s.Algorithm, Both: s.Both, Element: e, TF32: p == schedule.TF32, Train: !s.Kept.Empty(),
 		Input: s.X.Cols, Hidden: s.Hidden(), Layers: s.Layers(), Batch: s.Batch(), Steps: s.Steps,
@@ -149,7 +149,7 @@ func (l *Lowering) placeSpace(p space, z driver.Sizes) error {
 }
 
 // network returns the command that runs s on a stream.
-func (e *emitter) network(s stack, stream int) launch.Command {
+func (e *emitter) network(s vendorStack, stream int) launch.Command {
 	r := &driver.NetworkRun{
 		ID: e.lowering.networks[s.network(e.Element(s.X), e.Precision)].Id,
 		X:  e.At(s.X), Y: e.At(s.Y), Weights: e.Base + driver.Pointer(e.lowering.spaces[s.spaces()[0].matrix()].at),

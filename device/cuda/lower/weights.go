@@ -6,6 +6,7 @@ import (
 	"rnnbench/device/cuda/gemm"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/persistent"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/device/cuda/pointwise"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
@@ -86,7 +87,7 @@ func (p *Lowering) copies(t *launch.Target, op schedule.Pack) bool {
 func (e *emitter) pack(op schedule.Pack, as persistent.WeightLayout) launch.Command {
 	switch {
 	case as == persistent.ByLane:
-		return persistent.PackFragments(e.Target, op)
+		return kernels.PackFragments(e.Target, op)
 	case op.Trans == (as == persistent.ByColumn):
 		return pointwise.Transpose(e.Target, op.Src, op.Dst)
 	}

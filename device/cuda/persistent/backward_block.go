@@ -7,17 +7,17 @@ import (
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/rnn/knob"
 )
 
 // backwardBlockVariant multiplies on tensor cores, in 16 bits: a warp has whole rows of 16 units, and a block all weights in registers.
 var backwardBlockVariant = &Variant{
-	Name: "backward-block", Backward: true, Strategies: []int{inOneBlock}, tensor: true,
+	Kernel:   kernels.Kernel{Name: "backward-block", Headers: []string{"backward_block"}, Files: []string{"backward_block"}, Entry: "back_layer"},
+	Backward: true, Strategies: []int{inOneBlock}, tensor: true,
 	Exchange: "none beyond a block",
-	config:   []string{"backward_block"},
-	files:    []string{"backward_block"}, entry: "back_layer",
-	words: map[string]string{"AHEAD": "steps by which inputs are read ahead: %d"},
-	fit:   fit{1, 0.16}, // of 17 small layers
+	words:    map[string]string{"AHEAD": "steps by which inputs are read ahead: %d"},
+	fit:      Fit{1, 0.16}, // of 17 small layers
 	considered: func(c *Chooser, _ Layer) (turn, bool) {
 		return first.provided(c.Knobs["tensor"] != 2 && c.allows(inOneBlock)), false
 	},
@@ -35,11 +35,11 @@ type backwardBlock struct {
 // blockTile is how many units a warp multiplies for.
 const blockTile = 16
 
-func (b backwardBlock) threads() int { return 32 * ints.CeilDiv(b.hidden, blockTile) }
+func (b backwardBlock) threads() int { return 32 * ints.CeilDiv(b.Hidden, blockTile) }
 
 // chunks returns the number of 64-byte pieces of the gradients of a sequence's gates.
 func (b backwardBlock) chunks() int {
-	return ints.CeilDiv(b.gates*ints.RoundUp(b.hidden, blockTile)*b.weights.Bytes(), 64)
+	return ints.CeilDiv(b.Gates*ints.RoundUp(b.Hidden, blockTile)*b.Weights.Bytes(), 64)
 }
 
 // each returns how many values a thread has.
@@ -65,22 +65,22 @@ func (b backwardBlock) registers(carried int) int {
 
 // shaped says why b does not fit; "": it fits.
 func (b backwardBlock) shaped(carried int) string {
-	room := min(maxRegisters, registersOfSM/ints.RoundUp(b.threads(), 128)/8*8)
+	room := min(MaxRegisters, RegistersOfSM/ints.RoundUp(b.threads(), 128)/8*8)
 	switch {
-	case b.weights == driver.Single:
+	case b.Weights == driver.Single:
 		return "whole rows of gradients are multiplied in 16 bits"
 	case b.samples != 2 && b.samples != 4 && b.samples != blockColumns:
 		return fmt.Sprintf("a block multiplies 2, 4 or 8 sequences, not %d", b.samples)
 	case b.threads() > 1024 || b.registers(carried) > room-6:
-		return fmt.Sprintf("all weights of %d units with %d gates take more registers than a block has", b.hidden, b.gates)
+		return fmt.Sprintf("all weights of %d units with %d gates take more registers than a block has", b.Hidden, b.Gates)
 	}
 	return ""
 }
 
 // perSM returns how many blocks fit on a multiprocessor.
 func (b backwardBlock) perSM(carried int, p driver.Properties) int {
-	registers := min(maxRegisters, ints.RoundUp(b.registers(carried), 8))
-	return max(1, min(registersOfSM/(registers*b.threads()), p.Shared/b.shared()))
+	registers := min(MaxRegisters, ints.RoundUp(b.registers(carried), 8))
+	return max(1, min(RegistersOfSM/(registers*b.threads()), p.Shared/b.shared()))
 }
 
 // config returns b as a Config.
@@ -109,7 +109,7 @@ func (b backwardBlock) cycles(carried int, p driver.Properties) float64 {
 	if b.ahead == 2 {
 		step += blockBackLate * values
 	}
-	blocks := ints.CeilDiv(b.batch, b.samples)
+	blocks := ints.CeilDiv(b.Batch, b.samples)
 	beside := min(b.perSM(carried, p), ints.CeilDiv(blocks, p.SMs))
 	return float64(ints.CeilDiv(blocks, p.SMs*beside)) * step * (1 + blockBackSecond*float64(beside-1))
 }
@@ -117,7 +117,7 @@ func (b backwardBlock) cycles(carried int, p driver.Properties) float64 {
 // backwardBlocks lists how the gradient of a layer can run in single blocks, as knobs allow, or
 // says why it cannot.
 func backwardBlocks(c *Chooser, l Layer) (all []Config, why string) {
-	carried := unitRegisters(l.cell)
+	carried := unitRegisters(l.Cell)
 	for _, samples := range c.choose("samples", 2, 4, blockColumns) {
 		for _, ahead := range []int{4, 2} {
 			b := backwardBlock{Layer: l, samples: samples, ahead: ahead}

@@ -7,17 +7,17 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/rnn/knob"
 )
 
 // backwardBulkVariant multiplies on tensor cores: each cluster gathers the gradients of all gates.
 var backwardBulkVariant = &Variant{
-	Name: "backward-bulk", Backward: true, Strategies: []int{inBulk}, needs: "clusters of blocks", tensor: true,
+	Kernel:   kernels.Kernel{Name: "backward-bulk", Headers: []string{"backward_bulk"}, Files: []string{"fragments", "ring", "backward_bulk"}, Entry: "back_layer"},
+	Backward: true, Strategies: []int{inBulk}, needs: "clusters of blocks", tensor: true,
 	Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
-	config:   []string{"backward_bulk"},
-	files:    []string{"fragments", "ring", "backward_bulk"}, entry: "back_layer",
-	words: backwardBulkWords,
-	fit:   fit{0.77, 0},
+	words:    backwardBulkWords,
+	fit:      Fit{0.77, 0},
 	considered: func(c *Chooser, _ Layer) (turn, bool) {
 		allowed := c.allows(inBulk) || c.allows(inWideProducts)
 		return first.provided(c.Knobs["tensor"] != 2 && allowed && c.hasClusters()), true
@@ -61,8 +61,8 @@ func (g backwardBulk) blocks() int  { return g.clusters * g.cluster }
 
 // piece returns the bytes of a band's gradients of one sequence.
 func (g backwardBulk) piece() int {
-	n := g.gates * g.band * g.weights.Bytes()
-	if g.exact {
+	n := g.Gates * g.band * g.Weights.Bytes()
+	if g.Exact {
 		return ints.RoundUp(n, 64)
 	}
 	return n
@@ -75,7 +75,7 @@ func (g backwardBulk) image() int {
 		row += 64
 	}
 	n := g.samples * row
-	if g.exact {
+	if g.Exact {
 		n += 4 * g.samples * g.split * (g.chunks * 64 / g.piece())
 	}
 	return n
@@ -83,8 +83,8 @@ func (g backwardBulk) image() int {
 
 // record returns how many words a block gathers for one sequence.
 func (g backwardBulk) record() int {
-	bytes := g.gates * g.band * g.weights.Bytes()
-	return g.clusters * g.units / g.band * (bytes/4 + ints.FromBool(g.exact))
+	bytes := g.Gates * g.band * g.Weights.Bytes()
+	return g.clusters * g.units / g.band * (bytes/4 + ints.FromBool(g.Exact))
 }
 
 // ring is the number of buffers for sums.
@@ -115,7 +115,7 @@ func (g backwardBulk) kept(p driver.Properties) int {
 // memory returns the bytes through which groups exchange gradients: counters, and two images for
 // each rank of a cluster.
 func (g backwardBulk) memory() int64 {
-	all := int64(ints.CeilDiv(g.batch, g.samples) * g.cluster)
+	all := int64(ints.CeilDiv(g.Batch, g.samples) * g.cluster)
 	if g.words {
 		return launch.Alignment + all*16*int64(g.record()*g.samples)
 	}
@@ -128,11 +128,11 @@ func (g backwardBulk) together(p driver.Properties) int { return p.Together(g.cl
 // shaped fills in how g, of so many clusters at most, divides the units, or says why it does not
 // fit. A thread needs registers for each of its values, besides carried ones in shared memory.
 func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backwardBulk, string) {
-	g.units = ints.RoundUp(ints.CeilDiv(g.hidden, g.clusters*g.cluster), 8)
+	g.units = ints.RoundUp(ints.CeilDiv(g.Hidden, g.clusters*g.cluster), 8)
 	if g.band = 16; g.units%16 != 0 {
 		g.band = 8
 	}
-	g.clusters = ints.CeilDiv(g.hidden, g.units*g.cluster)
+	g.clusters = ints.CeilDiv(g.Hidden, g.units*g.cluster)
 	tiles := ints.CeilDiv(g.cluster*g.units, 16)
 	switch {
 	case g.cluster*g.units%(16*g.height) != 0:
@@ -144,11 +144,11 @@ func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backw
 	case g.together(p) < 1:
 		return g, fmt.Sprintf("no %d clusters of %d blocks run at the same time", g.clusters, g.cluster)
 	}
-	if g.passes = ints.CeilDiv(ints.CeilDiv(g.batch, g.samples), g.together(p)); g.words && g.passes > 1 {
+	if g.passes = ints.CeilDiv(ints.CeilDiv(g.Batch, g.samples), g.together(p)); g.words && g.passes > 1 {
 		return g, "groups that take turns cannot exchange words"
 	}
 	runs := g.clusters * g.units / g.band
-	if g.exact {
+	if g.Exact {
 		g.chunks = ints.CeilDiv(runs, g.split) * g.piece() / 64
 	} else {
 		g.chunks = ints.CeilDiv(runs*g.piece(), 64*g.split)
@@ -156,13 +156,13 @@ func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backw
 	g.each = ints.CeilDiv(g.units*g.samples, g.threads())
 	sums := 4 * g.height * g.samples / 8
 	overhead := 80 + g.each*registers + 2*sums + g.samples/2
-	if g.exact {
+	if g.Exact {
 		overhead += 2*sums + 8
 	}
 	if g.depth > 0 { // for the ring
 		overhead += 2*g.samples - 4
 	}
-	room := min(maxRegisters, registersOfSM/ints.RoundUp(g.threads(), 128)/8*8) - overhead
+	room := min(MaxRegisters, RegistersOfSM/ints.RoundUp(g.threads(), 128)/8*8) - overhead
 	if g.depth > 0 && room < 0 {
 		return g, fmt.Sprintf("%d sequences take more registers than there are", g.samples)
 	}
@@ -178,9 +178,9 @@ func (g backwardBulk) shaped(registers, carried int, p driver.Properties) (backw
 	}
 	if g.shared(carried) > p.Shared {
 		return g, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
-			g.gates*g.hidden*g.units, g.units, g.shared(carried)>>10, p.Shared>>10)
+			g.Gates*g.Hidden*g.units, g.units, g.shared(carried)>>10, p.Shared>>10)
 	}
-	if g.memory() > BackwardExchangeBytes(g.hidden, g.batch, p) {
+	if g.memory() > BackwardExchangeBytes(g.Hidden, g.Batch, p) {
 		return g, "gradients take more memory than there is"
 	}
 	return g, ""
@@ -218,7 +218,7 @@ func (g backwardBulk) config(carried int, p driver.Properties) Config {
 		sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTERS", g.clusters, "CLUSTER", g.cluster, "UNITS", g.units, "SAMPLES", g.samples,
 			"WARPS", g.warps(), "BAND", g.band, "HEIGHT", g.height, "SPLIT", g.split, "CHUNKS", g.chunks,
-			"RESIDENT", g.resident, "PASSING", g.streamed, "PORTION", max(1, g.portion), "DEPTH", g.depth, "KEPT", g.kept(p), "SLOTS", g.slots, "EXACT", ints.FromBool(g.exact), "WORDED", ints.FromBool(g.words),
+			"RESIDENT", g.resident, "PASSING", g.streamed, "PORTION", max(1, g.portion), "DEPTH", g.depth, "KEPT", g.kept(p), "SLOTS", g.slots, "EXACT", ints.FromBool(g.Exact), "WORDED", ints.FromBool(g.words),
 			"ORDERED", 0,
 		),
 		Knobs: knob.Params{"resident": strategy, "samples": g.samples, "tensor": 1},
@@ -229,9 +229,9 @@ func (g backwardBulk) config(carried int, p driver.Properties) Config {
 // none.
 func backwardBulks(c *Chooser, l Layer) ([]Config, string) {
 	var all []Config
-	why, registers, carried := noGroups(c), unitRegisters(l.cell), len(carried(l.cell))
+	why, registers, carried := noGroups(c), unitRegisters(l.Cell), len(kernels.Carried(l.Cell))
 	seen := map[string]bool{}
-	for _, samples := range c.samples(l.batch, 8, 16, 32) {
+	for _, samples := range c.samples(l.Batch, 8, 16, 32) {
 		if samples%8 != 0 {
 			continue
 		}
@@ -240,7 +240,7 @@ func backwardBulks(c *Chooser, l Layer) ([]Config, string) {
 				for _, height := range []int{1, 2} {
 					for split := 1; split <= 8; split *= 2 {
 						for _, words := range []bool{false, true} {
-							if cluster < 2 || groups > ints.CeilDiv(l.batch, samples) && c.Knobs["groups"] == 0 {
+							if cluster < 2 || groups > ints.CeilDiv(l.Batch, samples) && c.Knobs["groups"] == 0 {
 								continue
 							}
 							g := backwardBulk{Layer: l, cluster: cluster, clusters: c.Properties.Together(cluster) / groups, samples: samples, height: height, split: split, words: words}
@@ -290,14 +290,14 @@ const (
 // of the copies from memory to all blocks. Words were not measured and are counted with caution.
 func (g backwardBulk) cycles(p driver.Properties) float64 {
 	products, latency := 2.0, float64(gatherLatency)
-	if g.exact {
+	if g.Exact {
 		products, latency = 3, gatherLatencyExact
 	}
 	warps, chunks, height, far := float64(g.warps()), float64(g.chunks), float64(g.height), float64(g.height*(g.chunks-g.resident))
 	multiply := max(gatherProduct*products*height*chunks*float64(g.samples/8*ints.CeilDiv(g.warps(), 4)), latency*chunks+gatherFar*far)
 	load := warps * (chunks*float64(g.samples)/2 + 8*far)
 	turn := max(multiply, load) + min(multiply, load)/5 + gatherSum*float64(g.each*g.cluster*g.split)
-	turn += max(0, float64(g.image()*g.blocks()*min(g.together(p), ints.CeilDiv(g.batch, g.samples)))/gatherCopyRate-gatherHidden)
+	turn += max(0, float64(g.image()*g.blocks()*min(g.together(p), ints.CeilDiv(g.Batch, g.samples)))/gatherCopyRate-gatherHidden)
 	if g.depth > 0 {
 		streamed, ring := float64(g.streamed*g.chunk()), float64(g.depth*g.portion*g.chunk())
 		rate := rateOfStream(float64(g.weightBytes()), p)
@@ -305,7 +305,7 @@ func (g backwardBulk) cycles(p driver.Properties) float64 {
 	}
 	switch {
 	case g.words:
-		return gatherWordsCaution * (turn + gatherWords + gatherWord*float64(g.record()*min(g.batch, g.samples))/float64(g.threads()))
+		return gatherWordsCaution * (turn + gatherWords + gatherWord*float64(g.record()*min(g.Batch, g.samples))/float64(g.threads()))
 	case g.passes == 1:
 		turn += gatherOne
 	case g.passes == 2:

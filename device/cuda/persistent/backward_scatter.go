@@ -7,30 +7,36 @@ import (
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/persistent/kernels"
+	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 )
 
 // backwardSIMTVariant multiplies by fused multiply-adds: each block forms its part of every unit's gradient.
 var backwardSIMTVariant = &Variant{
-	Name: "backward-simt", Backward: true, Strategies: []int{inClusters, overGrid},
-	Exchange: partials,
-	config:   []string{"backward", "backward_simt"},
-	files:    []string{"backward_simt", "backward"}, entry: "back_layer",
+	Kernel:   kernels.Kernel{Name: "backward-simt", Headers: []string{"backward", "backward_simt"}, Files: []string{"backward_simt", "backward"}, Entry: "back_layer"},
+	Backward: true, Strategies: []int{inClusters, overGrid},
+	Exchange:   partials,
 	words:      map[string]string{"OUT": "units that a thread multiplies for: %d"},
-	fit:        fit{1.16, 0.2},
+	fit:        Fit{1.16, 0.2},
 	considered: func(c *Chooser, _ Layer) (turn, bool) { return first.provided(c.Knobs["tensor"] != 1), false },
 	configs:    backwardScatters(scatterForms),
 }
 
 // backwardMMAVariant multiplies on tensor cores: each block forms its part of every unit's gradient.
 var backwardMMAVariant = &Variant{
-	Name: "backward-mma", Backward: true, Strategies: []int{inClusters, overGrid}, tensor: true,
-	Exchange: partials,
-	config:   []string{"backward", "backward_mma"},
-	files:    []string{"backward_mma", "backward"}, entry: "back_layer",
-	fit:        fit{0.73, 0},
+	Kernel:   kernels.Kernel{Name: "backward-mma", Headers: []string{"backward", "backward_mma"}, Files: []string{"backward_mma", "backward"}, Entry: "back_layer"},
+	Backward: true, Strategies: []int{inClusters, overGrid}, tensor: true,
+	Exchange:   partials,
+	fit:        Fit{0.73, 0},
 	considered: func(c *Chooser, _ Layer) (turn, bool) { return first.provided(c.Knobs["tensor"] != 2), false },
 	configs:    backwardScatters(scatterTensorForms),
+}
+
+// unitRegisters estimates the registers that a thread needs for the gradient of a unit.
+func unitRegisters(c *cell.Cell) int {
+	reads, writes := c.Backward.Vectors()
+	return 2*len(reads) + 2*len(c.States) + len(writes) - 2
 }
 
 // A backwardScatter says how backward.cu divides a layer.
@@ -57,9 +63,9 @@ func (s backwardScatter) step() int { return max(1, 4/s.samples) }
 // chunks returns the number of pieces of a block's columns.
 func (s backwardScatter) chunks() int {
 	if s.tensor {
-		return ints.CeilDiv(s.gates*s.units*s.weights.Bytes(), 64)
+		return ints.CeilDiv(s.Gates*s.units*s.Weights.Bytes(), 64)
 	}
-	return ints.CeilDiv(s.gates*s.units, s.lanes*s.step())
+	return ints.CeilDiv(s.Gates*s.units, s.lanes*s.step())
 }
 
 // per returns the number of registers of a thread's piece of weights.
@@ -87,7 +93,7 @@ func (s backwardScatter) grads() int {
 	if row%128 == 0 {
 		row += 64
 	}
-	if s.exact {
+	if s.Exact {
 		return s.samples * (row + 8)
 	}
 	return s.samples * row
@@ -127,10 +133,10 @@ func (s backwardScatter) overhead(carried int) int {
 	switch {
 	case !s.tensor:
 		n += 8 + s.out*s.samples
-		if s.pieces()*s.per() > maxRegisters-n { // some weights are read from shared memory ahead of their use
+		if s.pieces()*s.per() > MaxRegisters-n { // some weights are read from shared memory ahead of their use
 			n += 12
 		}
-	case s.exact:
+	case s.Exact:
 		n += s.sums() + 28 + s.samples
 	default:
 		n += s.sums() + 20 + s.samples/2
@@ -157,17 +163,17 @@ func (s backwardScatter) aligned() int {
 
 // shaped fills in how s, of so many blocks at most, divides the units, or says why it does not fit.
 func (s backwardScatter) shaped(blocks, carried int, p driver.Properties) (backwardScatter, string) {
-	s.units = ints.RoundUp(ints.CeilDiv(s.hidden, blocks), s.aligned())
-	if used := ints.CeilDiv(s.hidden, s.units); s.spread() {
+	s.units = ints.RoundUp(ints.CeilDiv(s.Hidden, blocks), s.aligned())
+	if used := ints.CeilDiv(s.Hidden, s.units); s.spread() {
 		s.clusters = ints.CeilDiv(used, s.cluster)
 	} else {
 		s.cluster = used
 	}
-	room := min(maxRegisters, registersOfSM/ints.RoundUp(s.threads(), 128)/8*8) - s.overhead(carried)
+	room := min(MaxRegisters, RegistersOfSM/ints.RoundUp(s.threads(), 128)/8*8) - s.overhead(carried)
 	s.resident = min(s.pieces(), max(0, room)/s.per())
 	if s.shared() > p.Shared {
 		return s, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
-			s.gates*s.hidden*s.units, s.units, s.shared()>>10, p.Shared>>10)
+			s.Gates*s.Hidden*s.units, s.units, s.shared()>>10, p.Shared>>10)
 	}
 	return s, ""
 }
@@ -185,11 +191,11 @@ func (s backwardScatter) together(p driver.Properties) int {
 func backwardScatters(forms func(c *Chooser, l Layer) []backwardScatter) func(c *Chooser, l Layer) ([]Config, string) {
 	return func(c *Chooser, l Layer) ([]Config, string) {
 		var all []Config
-		why, carried := noGroups(c), unitRegisters(l.cell)
+		why, carried := noGroups(c), unitRegisters(l.Cell)
 		seen := map[string]bool{}
 		for _, form := range forms(c, l) {
 			c.scatterShapes(func(clusters, cluster, groups int) {
-				if groups > ints.CeilDiv(l.batch, form.samples) && c.Knobs["groups"] == 0 || clusters > 1 && form.samples > maxSpread {
+				if groups > ints.CeilDiv(l.Batch, form.samples) && c.Knobs["groups"] == 0 || clusters > 1 && form.samples > maxSpread {
 					return
 				}
 				s := form
@@ -220,8 +226,8 @@ func backwardScatters(forms func(c *Chooser, l Layer) []backwardScatter) func(c 
 // those without them.
 func scatterTensorForms(c *Chooser, l Layer) (all []backwardScatter) {
 	for _, warps := range []int{4, 8, 16} {
-		for _, samples := range c.samples(l.batch, 8, 16, 32) {
-			if samples%8 == 0 && samples <= ints.RoundUp(l.batch, 8) {
+		for _, samples := range c.samples(l.Batch, 8, 16, 32) {
+			if samples%8 == 0 && samples <= ints.RoundUp(l.Batch, 8) {
 				all = append(all, backwardScatter{Layer: l, samples: samples, warps: warps, tensor: true})
 			}
 		}
@@ -231,7 +237,7 @@ func scatterTensorForms(c *Chooser, l Layer) (all []backwardScatter) {
 
 func scatterForms(c *Chooser, l Layer) (all []backwardScatter) {
 	for _, warps := range []int{4, 8, 16} {
-		for _, samples := range c.samples(l.batch, 1, 2, 4, 8) {
+		for _, samples := range c.samples(l.Batch, 1, 2, 4, 8) {
 			if samples != ints.PowerOfTwo(samples) {
 				continue
 			}
@@ -277,7 +283,7 @@ func (s backwardScatter) config(p driver.Properties) Config {
 		"SAMPLES", s.samples, "WARPS", s.warps, "CHUNKS", s.chunks(), "RESIDENT", s.resident, "SAME", s.same(),
 	) + ", "
 	if s.tensor {
-		sizes += codegen.Constants("EXACT", ints.FromBool(s.exact))
+		sizes += codegen.Constants("EXACT", ints.FromBool(s.Exact))
 	} else {
 		sizes += codegen.Constants("OUT", s.out, "LANES", s.lanes)
 	}
@@ -323,16 +329,16 @@ const (
 // cycle; sums and the cell; and the exchange of parts. Pushes of all groups share the network
 // between multiprocessors, and words share the 4 TB/s that memory delivers.
 func (s backwardScatter) cycles(p driver.Properties) float64 {
-	groups, together := ints.CeilDiv(s.batch, s.samples), s.together(p)
+	groups, together := ints.CeilDiv(s.Batch, s.samples), s.together(p)
 	side := float64(min(groups, together))
 	warps, pieces, far := float64(s.warps), float64(s.pieces()), float64(s.pieces()-s.resident)
-	units, live := float64(s.blocks()*s.units), float64(min(s.batch, s.samples))
+	units, live := float64(s.blocks()*s.units), float64(min(s.Batch, s.samples))
 	chunks := float64(s.chunks())
 	var step, message float64
 	if s.tensor {
 		tiles, products := float64(s.samples/8), 2.0
 		step, message = scatterTensor, 4
-		if s.exact {
+		if s.Exact {
 			products, step = 3, scatterTensorExact
 		}
 		rounds := math.Ceil(pieces / chunks * tiles / 4)
@@ -343,7 +349,7 @@ func (s backwardScatter) cycles(p driver.Properties) float64 {
 		step = scatterStep + max(multiply, load) + min(multiply, load)/6 + scatterPiece*pieces/chunks
 		message = float64(min(4, s.out/s.lanes*s.samples))
 	}
-	step += scatterCell * float64((ints.CeilDiv(s.units*s.samples*s.same(), min(s.threads(), 256))-1)*s.gates) // sixteen warps run in turns
+	step += scatterCell * float64((ints.CeilDiv(s.units*s.samples*s.same(), min(s.threads(), 256))-1)*s.Gates) // sixteen warps run in turns
 	if s.cluster > 1 {
 		step += scatterPush + scatterPushUnit*units*live/message
 	}
@@ -358,7 +364,7 @@ func (s backwardScatter) cycles(p driver.Properties) float64 {
 		}
 	} else if s.cluster > 1 { // groups of one block push nothing
 		step += scatterSide * side
-	} else if s.gates == 1 {
+	} else if s.Gates == 1 {
 		step += scatterAlone
 	}
 	return float64(ints.CeilDiv(groups, together)) * step

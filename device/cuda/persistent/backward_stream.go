@@ -1,16 +1,18 @@
 package persistent
 
-import "rnnbench/device/cuda/ints"
+import (
+	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/persistent/kernels"
+)
 
 // backwardStreamVariant multiplies as backwardBulkVariant does: weights beyond the chip come from the L2 cache in each turn.
 var backwardStreamVariant = &Variant{
-	Name: "backward-stream", Backward: true, Strategies: []int{byStreaming}, needs: "engine for bulk copies", tensor: true,
+	Kernel:   kernels.Kernel{Name: "backward-stream", Headers: []string{"backward_bulk"}, Files: []string{"fragments", "ring", "backward_bulk"}, Entry: "back_layer"},
+	Backward: true, Strategies: []int{byStreaming}, needs: "engine for bulk copies", tensor: true,
 	Exchange: "the copy engine copies gradients; sums are pushed within a cluster",
-	config:   []string{"backward_bulk"},
-	files:    []string{"fragments", "ring", "backward_bulk"}, entry: "back_layer",
-	aside: "other kernels keep all weights on chip",
-	words: backwardBulkWords,
-	fit:   fit{1.56, 0.16}, // of 9 layers beyond the chip, on an H100
+	aside:    "other kernels keep all weights on chip",
+	words:    backwardBulkWords,
+	fit:      Fit{1.56, 0.16}, // of 9 layers beyond the chip, on an H100
 	considered: func(c *Chooser, _ Layer) (turn, bool) {
 		if c.Knobs["resident"] == byStreaming {
 			return first.provided(c.Knobs["tensor"] != 2 && c.hasClusters()), false
@@ -24,9 +26,9 @@ var backwardStreamVariant = &Variant{
 // some weights from memory, as knobs allow.
 func backwardStreams(c *Chooser, l Layer) ([]Config, string) {
 	var all []Config
-	registers, carried := unitRegisters(l.cell), len(carried(l.cell))
+	registers, carried := unitRegisters(l.Cell), len(kernels.Carried(l.Cell))
 	seen := map[string]bool{}
-	for _, samples := range c.samples(l.batch, 8, 16, 32) {
+	for _, samples := range c.samples(l.Batch, 8, 16, 32) {
 		for _, cluster := range c.choose("cluster", 2, 4, 8) {
 			for _, height := range []int{1, 2} {
 				for split := 1; split <= 8; split *= 2 {

@@ -7,28 +7,27 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/rnn/knob"
 )
 
 // backwardWideVariant multiplies on tensor cores: warpgroups multiply up to 256 sequences at once; weights beyond the chip come from the L2 cache.
 var backwardWideVariant = &Variant{
-	Name: "backward-wide", Backward: true, Strategies: []int{inWideProducts}, needs: "clusters of blocks", tensor: true,
+	Kernel:   kernels.Kernel{Name: "backward-wide", Headers: []string{"backward_wide"}, Files: []string{"ring", "backward_wide"}, Entry: "back_layer", Ahead: true},
+	Backward: true, Strategies: []int{inWideProducts}, needs: "clusters of blocks", tensor: true,
 	Exchange: "the copy engine copies gradients in portions, as clusters finish them; sums are pushed within a cluster",
-	config:   []string{"backward_wide"},
-	files:    []string{"ring", "backward_wide"}, entry: "back_layer",
-	aside: "it is not predicted to be the fastest; wideback=1 asks for it",
-	ahead: true,
+	aside:    "it is not predicted to be the fastest; wideback=1 asks for it",
 	words: map[string]string{
 		"WARPGROUPS": "warpgroups that multiply: %d",
 		"ROUND":      "places for streamed weights, in products: %d",
 	},
-	fit:    fit{1.78, 0.14}, // of 9 layers beyond the chip, on an H100
-	onChip: fit{0.77, 0.3},  // the factor of backward-bulk; 32 layers on an H100 rank against that as predicted
+	fit:    Fit{1.78, 0.14}, // of 9 layers beyond the chip, on an H100
+	onChip: Fit{0.77, 0.3},  // the factor of backward-bulk; 32 layers on an H100 rank against that as predicted
 	considered: func(c *Chooser, l Layer) (turn, bool) {
 		switch {
 		case c.Knobs[widebackKnob] == 1:
 			return alone, true
-		case l.gates == 1: // one gate with all weights on chip was not timed
+		case l.Gates == 1: // one gate with all weights on chip was not timed
 			return ifNone.provided(c.allows(inWideProducts)), false
 		}
 		return additional.provided(c.allows(inWideProducts)), false
@@ -81,7 +80,7 @@ func (g backwardWide) tile() int      { return 32 * g.samples }
 func (g backwardWide) weightsOf() int { return 2048 * g.tiles() }
 
 // per returns the products by a cluster's columns in the part of one rank.
-func (g backwardWide) per() int { return ints.CeilDiv(g.gates*g.units, 16) }
+func (g backwardWide) per() int { return ints.CeilDiv(g.Gates*g.units, 16) }
 
 // each returns how many pairs of sequences of a unit a thread has.
 func (g backwardWide) each() int { return ints.CeilDiv(g.units*g.samples/2, 128*g.warpgroups) }
@@ -102,7 +101,7 @@ func (g backwardWide) weightBytes() int64 { return int64(g.blocks()) * int64(g.s
 // memory returns the bytes through which groups exchange gradients: counters of all clusters, and
 // two images for each rank of a cluster.
 func (g backwardWide) memory() int64 {
-	all := int64(ints.CeilDiv(g.batch, g.samples) * g.cluster)
+	all := int64(ints.CeilDiv(g.Batch, g.samples) * g.cluster)
 	return launch.Alignment + all*(128*int64(g.clusters)+2*int64(g.products*g.tile()))
 }
 
@@ -118,7 +117,7 @@ func (g backwardWide) together(p driver.Properties) int {
 // shaped fills in how g divides the units, or says why it does not fit.
 func (g backwardWide) shaped(carried int, p driver.Properties) (backwardWide, string) {
 	switch {
-	case g.weights.Bytes() != 2:
+	case g.Weights.Bytes() != 2:
 		return g, "warpgroups multiply values of 16 bits: set bf16 or fp16"
 	case g.samples%16 != 0 || g.samples > wideSamples:
 		return g, fmt.Sprintf("%d sequences are not a multiple of 16 up to %d", g.samples, wideSamples)
@@ -127,17 +126,17 @@ func (g backwardWide) shaped(carried int, p driver.Properties) (backwardWide, st
 	if g.units%8 != 0 {
 		return g, fmt.Sprintf("%d blocks cannot share %d units in multiples of 8", g.cluster, g.line())
 	}
-	g.clusters = ints.CeilDiv(g.hidden, g.line())
+	g.clusters = ints.CeilDiv(g.Hidden, g.line())
 	if n := g.together(p); n < 1 || g.clusters > 32 {
-		return g, fmt.Sprintf("%d units take %d clusters of %d blocks, and %d run at the same time", g.hidden, g.clusters, g.cluster, p.Together(g.cluster))
+		return g, fmt.Sprintf("%d units take %d clusters of %d blocks, and %d run at the same time", g.Hidden, g.clusters, g.cluster, p.Together(g.cluster))
 	}
-	g.passes = ints.CeilDiv(ints.CeilDiv(g.batch, g.samples), g.together(p))
+	g.passes = ints.CeilDiv(ints.CeilDiv(g.Batch, g.samples), g.together(p))
 	g.products = g.clusters * g.per()
 	registers := backwardWideRegisters[g.warpgroups].more
 	if registers == 0 {
-		registers = maxRegisters - 7
+		registers = MaxRegisters - 7
 	}
-	room := registers - backwardWideOverhead - max(g.height*g.samples/2, 2*g.each()*(g.gates+1)+backwardWideInputs)
+	room := registers - backwardWideOverhead - max(g.height*g.samples/2, 2*g.each()*(g.Gates+1)+backwardWideInputs)
 	if room < 0 {
 		return g, fmt.Sprintf("%d sequences take more registers than there are", g.samples)
 	}
@@ -156,7 +155,7 @@ func (g backwardWide) shaped(carried int, p driver.Properties) (backwardWide, st
 	switch {
 	case g.shared(carried) > p.Shared:
 		return g, fmt.Sprintf("%d sequences and a ring of weights take %d KiB of shared memory, and there are %d", g.samples, g.shared(carried)>>10, p.Shared>>10)
-	case g.memory() > BackwardExchangeBytes(g.hidden, g.batch, p):
+	case g.memory() > BackwardExchangeBytes(g.Hidden, g.Batch, p):
 		return g, "gradients take more memory than there is"
 	}
 	return g, ""
@@ -227,14 +226,14 @@ func backwardWides(c *Chooser, l Layer) ([]Config, string) {
 	case !c.Properties.Hopper:
 		return nil, "only Hopper GPUs multiply by warpgroups"
 	}
-	why, carried := noGroups(c), len(carried(l.cell))
+	why, carried := noGroups(c), len(kernels.Carried(l.Cell))
 	seen := map[string]bool{}
 	for _, cluster := range c.choose("cluster", 2, 4, 8) {
 		for warpgroups := 1; warpgroups <= 3; warpgroups++ {
 			for height := 1; height <= 2; height++ {
 				g := backwardWide{Layer: l, cluster: cluster, warpgroups: warpgroups, height: height, groups: c.Knobs["groups"], near: c.Knobs["near"], most: c.Knobs["far"], l2: c.Knobs["kept"]}
-				clusters := ints.CeilDiv(l.hidden, g.line())
-				for _, samples := range c.choose("samples", backwardTurns(l.batch, max(1, c.Properties.Together(cluster)/clusters))...) {
+				clusters := ints.CeilDiv(l.Hidden, g.line())
+				for _, samples := range c.choose("samples", backwardTurns(l.Batch, max(1, c.Properties.Together(cluster)/clusters))...) {
 					if cluster < 2 {
 						continue
 					}
@@ -246,7 +245,7 @@ func backwardWides(c *Chooser, l Layer) ([]Config, string) {
 					}
 					if t := shaped.config(carried, c.Properties); !seen[t.sizes] {
 						seen[t.sizes] = true
-						t.Knobs["groups"] = c.choose("groups", max(1, min(shaped.together(c.Properties), ints.CeilDiv(l.batch, samples))))[0]
+						t.Knobs["groups"] = c.choose("groups", max(1, min(shaped.together(c.Properties), ints.CeilDiv(l.Batch, samples))))[0]
 						for _, name := range []string{"near", "far", "kept"} {
 							if v := c.Knobs[name]; v != 0 {
 								t.Knobs[name] = v
@@ -288,7 +287,7 @@ const (
 // cluster, cells and results. A single turn per step waits for its own exchange, while the ring of
 // weights fills again.
 func (g backwardWide) cycles(p driver.Properties) float64 {
-	gates, cells := float64(g.gates), float64(2*g.each())
+	gates, cells := float64(g.Gates), float64(2*g.each())
 	products := float64(g.tiles()*g.products) * max(wideLeast, wideProduct*float64(g.samples))
 	rate := float64(wideRate)
 	streamed, room := float64(g.streamed*g.weightsOf()), float64(g.round*g.weightsOf())

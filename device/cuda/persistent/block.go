@@ -7,16 +7,16 @@ import (
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/rnn/knob"
 )
 
 // blockVariant multiplies on tensor cores, in 16 bits: a warp has whole rows of eight units, and a block all weights in registers.
 var blockVariant = &Variant{
-	Name: "block", Strategies: []int{inOneBlock}, tensor: true,
+	Kernel:     kernels.Kernel{Name: "block", Headers: []string{"block"}, Files: []string{"fragments", "block"}, Entry: "block_layer"},
+	Strategies: []int{inOneBlock}, tensor: true,
 	Exchange: "none beyond a block",
-	config:   []string{"block"},
-	files:    []string{"fragments", "block"}, entry: "block_layer",
-	fit: fit{0.93, 0.1}, // of 11 small layers
+	fit:      Fit{0.93, 0.1}, // of 11 small layers
 	considered: func(c *Chooser, l Layer) (turn, bool) {
 		return first.provided(c.onTensorCores(l) && c.allows(inOneBlock)), false
 	},
@@ -33,13 +33,13 @@ type block struct {
 // blockBand is how many units a warp has.
 const blockBand = 8
 
-func (b block) threads() int { return 32 * ints.CeilDiv(b.hidden, blockBand) }
+func (b block) threads() int { return 32 * ints.CeilDiv(b.Hidden, blockBand) }
 
 // tiles returns the number of a warp's tiles of rows, of two gates each.
-func (b block) tiles() int { return ints.CeilDiv(b.gates, 2) }
+func (b block) tiles() int { return ints.CeilDiv(b.Gates, 2) }
 
 // chunks returns the number of 64-byte pieces of a sequence's states.
-func (b block) chunks() int { return ints.CeilDiv(b.hidden*b.weights.Bytes(), 64) }
+func (b block) chunks() int { return ints.CeilDiv(b.Hidden*b.Weights.Bytes(), 64) }
 
 // each returns how many values a thread has.
 func (b block) each() int { return b.samples / 4 }
@@ -51,26 +51,26 @@ func (b block) shared() int {
 	if row%128 == 0 {
 		row += 64
 	}
-	return 2*(blockColumns*row+128) + 4*streamDepth*b.threads()*b.inputs*b.each()
+	return 2*(blockColumns*row+128) + 4*streamDepth*b.threads()*b.Inputs*b.each()
 }
 
 // registers estimates the registers of a thread, as NVRTC 12.4 compiled 40 configurations.
 func (b block) registers() int {
-	return 8*b.tiles()*b.chunks() + 44 + b.each()*(3+7*b.inputs-2*b.gates)
+	return 8*b.tiles()*b.chunks() + 44 + b.each()*(3+7*b.Inputs-2*b.Gates)
 }
 
 // shaped says why b does not fit; "": it fits.
 func (b block) shaped(p driver.Properties) string {
-	room := min(maxRegisters, registersOfSM/ints.RoundUp(b.threads(), 128)/8*8)
+	room := min(MaxRegisters, RegistersOfSM/ints.RoundUp(b.threads(), 128)/8*8)
 	switch {
-	case b.weights == driver.Single:
+	case b.Weights == driver.Single:
 		return "one block multiplies in 16 bits"
-	case b.inputs == 0:
+	case b.Inputs == 0:
 		return "inputs that are read ahead must be in single precision"
 	case b.samples != 4 && b.samples != blockColumns:
 		return fmt.Sprintf("a block multiplies 4 or 8 sequences, not %d", b.samples)
 	case b.threads() > 1024 || b.registers() > room:
-		return fmt.Sprintf("all weights of %d units with %d gates take more registers than a block has", b.hidden, b.gates)
+		return fmt.Sprintf("all weights of %d units with %d gates take more registers than a block has", b.Hidden, b.Gates)
 	case b.shared() > p.Shared:
 		return fmt.Sprintf("states and inputs take %d KiB of shared memory, and there are %d", b.shared()>>10, p.Shared>>10)
 	}
@@ -79,8 +79,8 @@ func (b block) shaped(p driver.Properties) string {
 
 // perSM returns how many blocks fit on a multiprocessor.
 func (b block) perSM(p driver.Properties) int {
-	registers := min(maxRegisters, ints.RoundUp(b.registers(), 8))
-	return max(1, min(registersOfSM/(registers*b.threads()), p.Shared/b.shared()))
+	registers := min(MaxRegisters, ints.RoundUp(b.registers(), 8))
+	return max(1, min(RegistersOfSM/(registers*b.threads()), p.Shared/b.shared()))
 }
 
 // config returns b as a Config.
@@ -104,8 +104,8 @@ const (
 // cycles predicts a step of all sequences.
 func (b block) cycles(p driver.Properties) float64 {
 	quarter := float64(ints.CeilDiv(b.threads(), 128)) // warps per quarter of a multiprocessor
-	step := blockStep + quarter*(blockPiece*float64(b.tiles()*b.chunks())+blockGate*float64(b.each()*b.gates))
-	blocks := ints.CeilDiv(b.batch, b.samples)
+	step := blockStep + quarter*(blockPiece*float64(b.tiles()*b.chunks())+blockGate*float64(b.each()*b.Gates))
+	blocks := ints.CeilDiv(b.Batch, b.samples)
 	beside := min(b.perSM(p), ints.CeilDiv(blocks, p.SMs))
 	return blockCaution * float64(ints.CeilDiv(blocks, p.SMs*beside)) * step * (1 + blockSecond*float64(beside-1))
 }

@@ -3,11 +3,10 @@ package persistent
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
-	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
-	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
 
@@ -91,7 +90,7 @@ func (c *Chooser) configs(l Layer, backward bool) (all []Config, why string) {
 // onTensorCores reports whether knobs let a layer run on tensor cores. If states may exceed what
 // fp16 halves can hold, fp32 uses them only if a knob says so.
 func (c *Chooser) onTensorCores(l Layer) bool {
-	return c.Knobs["tensor"] == 1 || c.Knobs["tensor"] == 0 && !(l.exact && l.cell.Kinked())
+	return c.Knobs["tensor"] == 1 || c.Knobs["tensor"] == 0 && !(l.Exact && l.Cell.Kinked())
 }
 
 // allows reports whether the knob "resident" allows a strategy.
@@ -111,26 +110,6 @@ func noGroups(c *Chooser) string {
 		return "the GPU has no clusters of blocks"
 	}
 	return "the knobs leave no way to form groups of blocks"
-}
-
-// A Layer is what configurations are chosen for: a persistent layer or its gradient.
-type Layer struct {
-	cell                 *cell.Cell
-	hidden, gates, batch int
-	weights              driver.Element
-	exact                bool // single precision throughout
-	within               int  // bound of the state that is multiplied by weights; see within
-	inputs               int  // inputs per unit and step, if they can be read ahead; else 0
-	resets               bool // sequences begin anew at some steps: see resets.go
-}
-
-func (c *Chooser) layer(op schedule.Persistent) Layer {
-	inputs := 0
-	if c.Element(op.X) == driver.Single {
-		r := newRecurrence(&op.Sequence, op.Step(0, schedule.View{}).Program())
-		inputs = r.inputs()
-	}
-	return Layer{cell: op.Cell, hidden: op.Hidden(), gates: op.Cell.Recurrent, batch: op.Batch(), weights: c.Element(op.R[0]), exact: c.Precision == schedule.FP32, within: within(op.Cell), inputs: inputs, resets: !op.Keep.Empty()}
 }
 
 // A divider adds the configurations of a layer in groups of so many blocks, or says why one does
@@ -158,7 +137,7 @@ func (c *Chooser) overGroupSizes(l Layer, divide divider) ([]Config, string) {
 				}
 				return
 			case spread:
-				if c.Knobs["groups"] == 0 && c.Properties.SMs/blocks > ints.CeilDiv(l.batch, t.samples) {
+				if c.Knobs["groups"] == 0 && c.Properties.SMs/blocks > ints.CeilDiv(l.Batch, t.samples) {
 					return // some groups would have no sequences
 				}
 				t.Knobs["groups"] = c.choose("groups", c.Properties.SMs/blocks)[0]
@@ -217,9 +196,44 @@ func (c *Chooser) Forward(op schedule.Persistent) (form Config, no, err error) {
 
 // best returns the best configuration of op in groups of blocks.
 func (c *Chooser) best(op schedule.Persistent) (Config, error) {
-	all, err := c.choiceOf(c.layer(op), false)
+	all, err := c.choiceOf(c.Layer(op), false)
 	if err != nil {
 		return Config{}, err
 	}
 	return all[0], nil
+}
+
+// Backward chooses the configuration of op; see Forward.
+func (c *Chooser) Backward(op schedule.PersistentBackward) (form Config, no, err error) {
+	if c.Knobs["resident"] == WithBarrier {
+		return barrierConfig(), nil, nil
+	}
+	l := c.gradient(op)
+	all, err := c.choiceOf(l, true)
+	if err != nil && c.Knobs["samples"] != 0 { // samples may suit only the forward pass
+		free, same := *c, *c.Target
+		same.Knobs = maps.Clone(c.Knobs)
+		free.Target = &same
+		delete(free.Knobs, "samples")
+		all, err = free.choiceOf(l, true)
+	}
+	switch n := c.Knobs["back"]; {
+	case err != nil && (c.Knobs["resident"] == asExpected || c.Knobs["resident"] == byStreaming):
+		return barrierConfig(), err, nil
+	case err != nil:
+		return Config{}, nil, err
+	case n >= len(all):
+		return Config{}, nil, fmt.Errorf("cuda: back=%d: %w: there are %d ways to divide this gradient, from 0 on", n, schedule.ErrKnob, len(all))
+	default:
+		return all[n], nil, nil
+	}
+}
+
+// Cheapest returns the cheapest configuration of l in groups of blocks, and whether there is one.
+func (c *Chooser) Cheapest(l Layer) (form Config, fits bool) {
+	all, _ := c.configs(l, false)
+	if len(all) == 0 {
+		return Config{}, false
+	}
+	return all[0], true
 }

@@ -1,11 +1,13 @@
 package persistent
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 
-	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
@@ -22,11 +24,11 @@ type Division struct {
 // Divisions lists the divisions of a layer of c, or of its gradient.
 func Divisions(c *cell.Cell, hidden, batch int, weights driver.Element, exact, gradient bool, k knob.Params, p driver.Properties) (out []Division) {
 	b := Chooser{Target: &launch.Target{Knobs: k, Properties: p}}
-	l := Layer{cell: c, hidden: hidden, gates: c.Recurrent, batch: batch, weights: weights, exact: exact, within: 0, inputs: 0}
-	room, states := BackwardExchangeBytes(hidden, batch, p), len(carried(c))
+	l := Layer{Cell: c, Hidden: hidden, Gates: c.Recurrent, Batch: batch, Weights: weights, Exact: exact, Within: 0, Inputs: 0}
+	room, states := BackwardExchangeBytes(hidden, batch, p), len(kernels.Carried(c))
 	if !gradient {
-		r := newRecurrence(&schedule.Sequence{Cell: c}, c.Inference)
-		l.within, l.inputs = within(c), r.inputs()
+		r := kernels.NewRecurrence(&schedule.Sequence{Cell: c}, c.Inference)
+		l.Within, l.Inputs = within(c), r.Inputs()
 		room, states = ExchangeBytes(hidden, batch), len(c.States)
 	}
 	all, _ := b.overShares(func(b *Chooser) ([]Config, string) { return b.configs(l, gradient) })
@@ -41,8 +43,12 @@ func Within(c *cell.Cell) int { return within(c) }
 
 // Unsaid lists the constants of v's kernel that Words does not describe.
 func Unsaid(v *Variant) (all []string) {
-	for _, header := range v.config {
-		for _, found := range configured.FindAllStringSubmatch(codegen.Text(kernels, header+".cuh"), -1) {
+	for _, header := range v.Headers {
+		text, err := os.ReadFile(filepath.Join("kernels", header+".cuh"))
+		if err != nil {
+			return []string{err.Error()}
+		}
+		for _, found := range configured.FindAllStringSubmatch(string(text), -1) {
 			if v.describe(found[1]) == "" && !saidElsewhere[found[1]] {
 				all = append(all, found[1])
 			}

@@ -7,17 +7,17 @@ import (
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/rnn/knob"
 )
 
 // mmaVariant multiplies on tensor cores: warps share the columns of a band of units.
 var mmaVariant = &Variant{
-	Name: "mma", Strategies: []int{inClusters, overGrid}, tensor: true,
-	Exchange: pushes,
-	config:   []string{"mma_layer", "mma"},
-	files:    []string{"fragments", "mma_layer", "mma"}, entry: "mma_layer",
+	Kernel:     kernels.Kernel{Name: "mma", Headers: []string{"mma_layer", "mma"}, Files: []string{"fragments", "mma_layer", "mma"}, Entry: "mma_layer"},
+	Strategies: []int{inClusters, overGrid}, tensor: true,
+	Exchange:   pushes,
 	words:      map[string]string{"STREAMED": "inputs per unit, read ahead: %d"},
-	fit:        fit{0.79, 0.22},
+	fit:        Fit{0.79, 0.22},
 	considered: func(c *Chooser, l Layer) (turn, bool) { return first.provided(c.onTensorCores(l)), true },
 	configs:    inGroups(mmas(overGrid)),
 }
@@ -61,14 +61,14 @@ func (f mma) phased() bool { return f.bounded() > 0 }
 
 // bounded is within, for 16-bit values; else 0.
 func (f mma) bounded() int {
-	if f.weights == driver.Single {
+	if f.Weights == driver.Single {
 		return 0
 	}
-	return f.within
+	return f.Within
 }
 
 // height returns the number of a warp's tiles of 16 rows.
-func (f mma) height() int { return ints.CeilDiv(f.gates*f.band, 16) }
+func (f mma) height() int { return ints.CeilDiv(f.Gates*f.band, 16) }
 
 // per returns the registers of a thread's weights per piece.
 func (f mma) per() int { return 8 * f.height() }
@@ -90,13 +90,13 @@ func (f mma) shared() int {
 	}
 	stream := 0
 	if f.streamed {
-		stream = 4 * streamDepth * f.threads() * f.inputs
+		stream = 4 * streamDepth * f.threads() * f.Inputs
 	}
 	buffers := 2
 	if f.spread {
 		buffers = 1
 	}
-	return 128 + 8*f.tiles()*(buffers*row+f.weights.Bytes()*f.units) + sums + far + stream
+	return 128 + 8*f.tiles()*(buffers*row+f.Weights.Bytes()*f.units) + sums + far + stream
 }
 
 // streamDepth is how many steps of inputs there are places for.
@@ -105,22 +105,22 @@ const streamDepth = 4
 // overhead returns the registers of a thread besides its weights.
 func (f mma) overhead() int {
 	n, sums := 56, max(4, f.height()*f.tiles())
-	if f.exact { // high and low sums
+	if f.Exact { // high and low sums
 		sums = max(3, 2*f.height()*f.tiles())
 	}
-	inputs := 2 * f.gates
+	inputs := 2 * f.Gates
 	if f.bulk {
-		inputs = f.gates + 2*f.states
+		inputs = f.Gates + 2*f.states
 	}
 	if f.poll { // two portions of states
 		n += 32
 		if f.bounded() != 1 {
 			n += 32
 		}
-		n += f.each() * (f.parts - 1) * (f.gates + f.states + 2)
+		n += f.each() * (f.parts - 1) * (f.Gates + f.states + 2)
 	}
 	n += 4*sums + 4*f.tiles() + f.each()*(inputs+6)
-	if f.chunks*f.per() > maxRegisters-n { // some weights are read from shared memory ahead of their use
+	if f.chunks*f.per() > MaxRegisters-n { // some weights are read from shared memory ahead of their use
 		n += 16
 	}
 	return n
@@ -134,10 +134,10 @@ func (f mma) shaped(blocks int, p driver.Properties) (mma, string) {
 	if f.parts = 1; f.poll {
 		f.parts = ints.CeilDiv(f.samples, polledSamples)
 	}
-	f.units = ints.RoundUp(ints.CeilDiv(f.hidden, blocks), max(f.band, granule(f.Layer, f.spread)))
-	f.cluster = ints.CeilDiv(f.hidden, f.units)
-	f.passes = ints.CeilDiv(ints.CeilDiv(f.batch, f.samples), f.together(p))
-	f.chunks = ints.CeilDiv(f.hidden*f.weights.Bytes(), 64*f.split)
+	f.units = ints.RoundUp(ints.CeilDiv(f.Hidden, blocks), max(f.band, granule(f.Layer, f.spread)))
+	f.cluster = ints.CeilDiv(f.Hidden, f.units)
+	f.passes = ints.CeilDiv(ints.CeilDiv(f.Batch, f.samples), f.together(p))
+	f.chunks = ints.CeilDiv(f.Hidden*f.Weights.Bytes(), 64*f.split)
 	switch threads := f.threads(); {
 	case f.band != 4 && f.band != 8 && f.band != 16:
 		return f, fmt.Sprintf("a warp has 4, 8 or 16 units, not %d", f.band)
@@ -148,19 +148,19 @@ func (f mma) shaped(blocks int, p driver.Properties) (mma, string) {
 	case threads > 1024:
 		return f, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", f.units, threads)
 	default:
-		room := min(maxRegisters, registersOfSM/ints.RoundUp(threads, 128)/8*8) - f.overhead()
+		room := min(MaxRegisters, RegistersOfSM/ints.RoundUp(threads, 128)/8*8) - f.overhead()
 		f.resident = min(f.chunks, max(0, room)/f.per())
 	}
 	if f.slots = min(2, f.passes); f.bulk && f.shared() > p.Shared {
 		f.slots = 1
 	}
-	f.streamed = f.inputs > 0 && !f.spread && f.cluster > 1 && f.each() == 1
+	f.streamed = f.Inputs > 0 && !f.spread && f.cluster > 1 && f.each() == 1
 	if f.shared() > p.Shared {
 		f.streamed = false
 	}
 	if f.shared() > p.Shared {
 		return f, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
-			f.gates*f.hidden*f.units, f.units, f.shared()>>10, p.Shared>>10)
+			f.Gates*f.Hidden*f.units, f.units, f.shared()>>10, p.Shared>>10)
 	}
 	return f, ""
 }
@@ -181,7 +181,7 @@ func (f mma) config(p driver.Properties) Config {
 		sizes: codegen.Constants(
 			"SPREAD", ints.FromBool(f.spread), "CLUSTER", f.cluster, "UNITS", f.units, "SEQUENCES", f.samples,
 			"SAMPLES", 8*f.tiles(), "BAND", f.band, "SPLIT", f.split, "CHUNKS", f.chunks, "RESIDENT", f.resident,
-			"EXACT", ints.FromBool(f.exact),
+			"EXACT", ints.FromBool(f.Exact),
 		),
 		Knobs: knob.Params{"samples": f.samples, "tile": f.band, "lanes": 4 * f.split, "tensor": 1},
 	}
@@ -193,7 +193,7 @@ func (f mma) config(p driver.Properties) Config {
 		g.sizes += ", " + codegen.Constants("SLOTS", f.slots)
 		g.Knobs["resident"] = inBulk
 	default:
-		g.sizes += ", " + codegen.Constants("STREAMED", ints.FromBool(f.streamed)*f.inputs)
+		g.sizes += ", " + codegen.Constants("STREAMED", ints.FromBool(f.streamed)*f.Inputs)
 	}
 	return g
 }
@@ -204,19 +204,19 @@ func granule(l Layer, spread bool) int {
 	if spread {
 		return 2
 	}
-	return 16 / l.weights.Bytes()
+	return 16 / l.Weights.Bytes()
 }
 
 // heights lists how many units a warp may have. With one gate of eight units, half a tile of 16
 // rows would be empty. Four units are slower, except in large layers that take turns: there they
 // use more multiprocessors.
 func (c *Chooser) heights(l Layer, resident, samples, blocks int) []int {
-	switch units := ints.CeilDiv(l.hidden, blocks); {
+	switch units := ints.CeilDiv(l.Hidden, blocks); {
 	case c.Knobs["tile"] != 0:
 		return []int{c.Knobs["tile"]}
-	case l.gates == 1:
+	case l.Gates == 1:
 		return []int{16}
-	case resident == inBulk && l.weights != driver.Single && samples < l.batch && units > 8 && ints.CeilDiv(units, 4)%2 == 1:
+	case resident == inBulk && l.Weights != driver.Single && samples < l.Batch && units > 8 && ints.CeilDiv(units, 4)%2 == 1:
 		return []int{16, 8, 4}
 	}
 	return []int{16, 8}
@@ -247,9 +247,9 @@ func mmas(resident int) divider {
 		if !spread && resident != overGrid || spread && !c.allows(resident) {
 			return
 		}
-		for _, samples := range c.sequences(l.batch, spread, blocks) {
+		for _, samples := range c.sequences(l.Batch, spread, blocks) {
 			if resident == byPolling {
-				samples = min(samples, l.batch)
+				samples = min(samples, l.Batch)
 			}
 			for _, band := range c.heights(l, resident, samples, blocks) {
 				for _, lanes := range c.choose("lanes", 4, 8, 16, 32) {
@@ -288,24 +288,24 @@ const (
 
 // cycles predicts a step of all sequences; see simt.cycles.
 func (f mma) cycles(together int) float64 {
-	groups := ints.CeilDiv(f.batch, f.samples)
-	live := float64(min(f.batch, f.samples))
+	groups := ints.CeilDiv(f.Batch, f.samples)
+	live := float64(min(f.Batch, f.samples))
 	threads, tiles := float64(f.threads()), float64(f.tiles())
 	warps := float64(ints.CeilDiv(f.threads(), 128)) // per quarter of a multiprocessor
 	products := float64(2 * f.chunks * f.height())
 	rate := mmaRate
-	if f.bulk && f.weights != driver.Single { // many sums at the same time keep tensor cores busy
+	if f.bulk && f.Weights != driver.Single { // many sums at the same time keep tensor cores busy
 		rate = min(rate, bulkRate+bulkRateFew/(float64(f.height())*tiles))
 	}
 	multiply := rate * warps * products * tiles
-	if f.exact {
+	if f.Exact {
 		multiply *= mmaExact
 	}
 	load := threads * tiles / 5 * float64(f.chunks)
 	multiply = max(multiply, load) + min(multiply, load)/4
 	far := mmaFar * threads / 32 * float64((f.chunks-f.resident)*f.per())
-	sums := float64((mmaEach+mmaEachGate*f.gates)*(f.each()-1)) + mmaWarp*(warps-1) + mmaSums*threads*float64(f.height())*tiles
-	bytes := live * float64(f.hidden*f.weights.Bytes())
+	sums := float64((mmaEach+mmaEachGate*f.Gates)*(f.each()-1)) + mmaWarp*(warps-1) + mmaSums*threads*float64(f.height())*tiles
+	bytes := live * float64(f.Hidden*f.Weights.Bytes())
 	if f.bulk {
 		return f.bulkCycles(bulkTurn+multiply+far+sums, bytes)
 	}
@@ -317,13 +317,13 @@ func (f mma) cycles(together int) float64 {
 	if f.spread {
 		exchange = mmaGrid + bytes*float64(f.cluster*min(groups, together))/mmaGridRate + mmaGridThread*bytes/threads
 	} else if f.cluster > 1 {
-		exchange = mmaPush + float64(f.units*f.weights.Bytes()/16*f.cluster)*live
+		exchange = mmaPush + float64(f.units*f.Weights.Bytes()/16*f.cluster)*live
 	}
 	cycles := passes * (mmaStep + multiply + far + sums + exchange)
 	if f.samples%8 != 0 {
 		cycles *= mmaUneven
 	}
-	if f.streamed && !f.exact && f.cluster == 16 && threads == 256 && f.hidden > 480 && f.batch > 1 { // as recorded for 512 units
+	if f.streamed && !f.Exact && f.cluster == 16 && threads == 256 && f.Hidden > 480 && f.Batch > 1 { // as recorded for 512 units
 		cycles *= mmaStreamed
 	}
 	return cycles

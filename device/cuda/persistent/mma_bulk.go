@@ -1,13 +1,14 @@
 package persistent
 
+import "rnnbench/device/cuda/persistent/kernels"
+
 // bulkVariant multiplies on tensor cores: groups take turns with several parts of the sequences.
 var bulkVariant = &Variant{
-	Name: "mma-bulk", Strategies: []int{inBulk}, needs: "clusters of blocks", tensor: true,
+	Kernel:     kernels.Kernel{Name: "mma-bulk", Headers: []string{"mma_layer", "mma_bulk"}, Files: []string{"fragments", "mma_layer", "mma_bulk"}, Entry: "mma_bulk_layer"},
+	Strategies: []int{inBulk}, needs: "clusters of blocks", tensor: true,
 	Exchange: "the copy engine copies all states of a turn",
-	config:   []string{"mma_layer", "mma_bulk"},
-	files:    []string{"fragments", "mma_layer", "mma_bulk"}, entry: "mma_bulk_layer",
-	words: map[string]string{"SLOTS": "places for a turn's states: %d"},
-	fit:   fit{0.68, 0.09},
+	words:    map[string]string{"SLOTS": "places for a turn's states: %d"},
+	fit:      Fit{0.68, 0.09},
 	considered: func(c *Chooser, l Layer) (turn, bool) {
 		return first.provided(c.onTensorCores(l) && c.allows(inBulk) && c.hasClusters()), c.Knobs["resident"] == inBulk
 	},

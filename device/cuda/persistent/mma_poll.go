@@ -1,12 +1,13 @@
 package persistent
 
+import "rnnbench/device/cuda/persistent/kernels"
+
 // pollVariant multiplies on tensor cores: each warp reads the states that it multiplies.
 var pollVariant = &Variant{
-	Name: "mma-poll", Strategies: []int{byPolling}, tensor: true,
+	Kernel:     kernels.Kernel{Name: "mma-poll", Headers: []string{"mma_layer", "mma_poll"}, Files: []string{"fragments", "mma_layer", "mma_poll"}, Entry: "mma_poll_layer"},
+	Strategies: []int{byPolling}, tensor: true,
 	Exchange: "each warp polls the words that it needs in the L2 cache",
-	config:   []string{"mma_layer", "mma_poll"},
-	files:    []string{"fragments", "mma_layer", "mma_poll"}, entry: "mma_poll_layer",
-	fit: fit{0.86, 0.14},
+	fit:      Fit{0.86, 0.14},
 	considered: func(c *Chooser, l Layer) (turn, bool) {
 		return first.provided(c.onTensorCores(l) && c.allows(byPolling)), true
 	},
@@ -33,7 +34,7 @@ const (
 // those of one part of the sequences in each quarter of a multiprocessor.
 func (f mma) pollCycles(passes, products, bytes float64) float64 {
 	cycles := pollCaution * passes * f.polled(products, bytes) // chosen only if clearly faster
-	if passes > 1 || f.parts > 1 || f.exact {                  // few of these were measured
+	if passes > 1 || f.parts > 1 || f.Exact {                  // few of these were measured
 		cycles *= pollUnmeasured
 	}
 	if f.samples > 8 && (f.threads() < 256 || 2*f.resident < f.chunks) { // as recorded for rnn-tanh 1760 at batch 16 and gru 1024 at 64
@@ -47,7 +48,7 @@ func (f mma) pollCycles(passes, products, bytes float64) float64 {
 
 // polled predicts one pass; see pollCycles.
 func (f mma) polled(products, bytes float64) float64 {
-	if f.exact {
+	if f.Exact {
 		products *= mmaExact
 	}
 	warps := float64(f.threads() / 32)

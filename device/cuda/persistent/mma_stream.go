@@ -8,16 +8,16 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
 	"rnnbench/device/cuda/launch"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/rnn/knob"
 )
 
 // streamVariant multiplies on tensor cores: weights beyond the chip come from the L2 cache at each step.
 var streamVariant = &Variant{
-	Name: "mma-stream", Strategies: []int{byStreaming}, needs: "engine for bulk copies", tensor: true,
+	Kernel:     kernels.Kernel{Name: "mma-stream", Headers: []string{"mma_stream"}, Files: []string{"fragments", "ring", "mma_stream"}, Entry: "mma_stream_layer"},
+	Strategies: []int{byStreaming}, needs: "engine for bulk copies", tensor: true,
 	Exchange: "each warp polls the words that it needs in the L2 cache",
-	config:   []string{"mma_stream"},
-	files:    []string{"fragments", "ring", "mma_stream"}, entry: "mma_stream_layer",
-	aside: "other kernels keep all weights on chip",
+	aside:    "other kernels keep all weights on chip",
 	words: map[string]string{
 		"NEAR":    "halves of pieces in registers: %d",
 		"PASSING": "halves of pieces read from the L2 at each step: %d",
@@ -26,7 +26,7 @@ var streamVariant = &Variant{
 		"LOOK":    "pieces of states that are polled: %d",
 		"AHEAD":   "portions of states in flight: %d",
 	},
-	fit: fit{0.81, 0.1}, // of 10 layers beyond the chip
+	fit: Fit{0.81, 0.1}, // of 10 layers beyond the chip
 	considered: func(c *Chooser, l Layer) (turn, bool) {
 		if c.Knobs["resident"] == byStreaming {
 			return first.provided(c.onTensorCores(l) && c.hasClusters()), true
@@ -63,17 +63,17 @@ func (s streaming) threads() int { return 32 * s.split }
 func (s streaming) eights() int { return ints.CeilDiv(ints.CeilDiv(s.samples, s.parts), 8) }
 
 // tiles returns the number of 16-row tiles of a block.
-func (s streaming) tiles() int { return ints.CeilDiv(s.gates*s.units, 16) }
+func (s streaming) tiles() int { return ints.CeilDiv(s.Gates*s.units, 16) }
 
 // half returns the bytes of a half for all warps. Of the last tile, only existing rows count.
-func (s streaming) half() int { return 32 * s.gates * s.units * s.split }
+func (s streaming) half() int { return 32 * s.Gates * s.units * s.split }
 
 // rounds returns the number of a thread's units.
 func (s streaming) rounds() int { return ints.CeilDiv(8*s.units, s.threads()) }
 
 // bounded says how states are bounded, so that a word tells whether it is new. The halves of fp32
 // states are bounded as the states are.
-func (s streaming) bounded() int { return s.within }
+func (s streaming) bounded() int { return s.Within }
 
 // shared returns the bytes of shared memory of a block: barriers, rings, which also hold sums, and
 // weights.
@@ -94,7 +94,7 @@ func (s streaming) memory() int64 {
 // overhead estimates the registers of a thread besides its weights.
 func (s streaming) overhead() int {
 	sums := 4 * s.tiles() * s.eights()
-	if s.exact { // high and low sums
+	if s.Exact { // high and low sums
 		sums = 2*sums + 12
 	}
 	values := s.parts * s.eights() * s.rounds()
@@ -102,17 +102,17 @@ func (s streaming) overhead() int {
 	if s.bounded() != 1 {
 		words += 16
 	}
-	return 39 + sums + max(words, 8*s.eights()) + 2*s.tiles() + values*(s.gates+s.states) + s.rounds()*(s.gates+2) + 16*(s.rounds()-1)
+	return 39 + sums + max(words, 8*s.eights()) + 2*s.tiles() + values*(s.Gates+s.states) + s.rounds()*(s.Gates+2) + 16*(s.rounds()-1)
 }
 
 // shaped fills in how s, of so many blocks at most, divides the units, or says why it does not fit.
 func (s streaming) shaped(blocks, near, far int, p driver.Properties) (streaming, string) {
-	s.units = ints.RoundUp(ints.CeilDiv(s.hidden, blocks), 2)
-	s.cluster = ints.CeilDiv(s.hidden, s.units)
-	s.chunks = ints.CeilDiv(s.hidden*s.weights.Bytes(), 64*s.split)
-	room := maxRegisters - s.overhead()
+	s.units = ints.RoundUp(ints.CeilDiv(s.Hidden, blocks), 2)
+	s.cluster = ints.CeilDiv(s.Hidden, s.units)
+	s.chunks = ints.CeilDiv(s.Hidden*s.Weights.Bytes(), 64*s.split)
+	room := MaxRegisters - s.overhead()
 	if room < 0 {
-		return s, fmt.Sprintf("sums of %d rows and %d sequences take more registers than there are", s.gates*s.units, s.samples)
+		return s, fmt.Sprintf("sums of %d rows and %d sequences take more registers than there are", s.Gates*s.units, s.samples)
 	}
 	if s.near = room / (4 * s.tiles()); near > 0 {
 		s.near = near
@@ -146,7 +146,7 @@ func (s streaming) config(p driver.Properties) Config {
 		memory: s.memory(), sizes: codegen.Constants(
 			"SPREAD", 1, "CLUSTER", s.cluster, "UNITS", s.units, "BAND", s.units, "SEQUENCES", s.samples, "SAMPLES", 8*s.eights(), "PARTS", s.parts,
 			"SPLIT", s.split, "CHUNKS", s.chunks, "NEAR", s.near, "PASSING", s.streamed, "STAGE", s.stage, "RING", s.ring, "KEPT", keptInL2(s.streamed/s.stage, int64(s.cluster)*int64(s.half()*s.stage), s.kept, p), "LOOK", s.look, "AHEAD", s.ahead,
-			"EXACT", ints.FromBool(s.exact), "BOUNDED", s.bounded(),
+			"EXACT", ints.FromBool(s.Exact), "BOUNDED", s.bounded(),
 		),
 		Knobs: knob.Params{"resident": byStreaming, "samples": s.samples, "lanes": 4 * s.split, "tensor": 1},
 	}
@@ -158,12 +158,12 @@ func streams(c *Chooser, l Layer, spread bool, blocks int, add func(Config, stri
 	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 || !spread || blocks != c.Properties.SMs { // it has no such knobs
 		return
 	}
-	for _, samples := range c.samples(l.batch, 8, 16, 24, 32) {
+	for _, samples := range c.samples(l.Batch, 8, 16, 24, 32) {
 		for _, lanes := range c.choose("lanes", 32) {
 			for _, stage := range c.choose("stage", 1, 2) {
 				for _, ring := range c.choose("ring", 1, 2, 3, 4, 6, 8, 12) {
 					for _, parts := range c.choose("parts", 1) {
-						s := streaming{Layer: l, states: statesOf(l), samples: min(samples, l.batch), parts: parts, split: max(1, lanes/4), stage: stage, ring: ring, kept: c.Knobs["kept"]}
+						s := streaming{Layer: l, states: statesOf(l), samples: min(samples, l.Batch), parts: parts, split: max(1, lanes/4), stage: stage, ring: ring, kept: c.Knobs["kept"]}
 						if 8*(parts-1) >= s.samples { // some parts would have no sequences
 							continue
 						}
@@ -270,11 +270,11 @@ func (s streaming) cycles(p driver.Properties) float64 {
 	blocks, warps, tiles, eights := float64(s.cluster), float64(s.split), float64(s.tiles()), float64(s.eights())
 	halves, far, parts := float64(2*s.chunks), float64(s.far+s.streamed), float64(s.parts)
 	products := halves * tiles * eights * warps / 4
-	if s.exact {
+	if s.Exact {
 		products *= mmaExact
 	}
 	products = pollProduct*products + pollFar*warps*far*tiles*4
-	states := float64(min(s.batch, s.samples) * s.hidden * s.weights.Bytes())
+	states := float64(min(s.Batch, s.samples) * s.Hidden * s.Weights.Bytes())
 	if s.bounded() == 0 {
 		states *= 2
 	}
@@ -294,5 +294,5 @@ func (s streaming) cycles(p driver.Properties) float64 {
 	if streamed <= ring {
 		caution *= streamCaution
 	}
-	return caution * float64(ints.CeilDiv(s.batch, s.samples)) * step
+	return caution * float64(ints.CeilDiv(s.Batch, s.samples)) * step
 }

@@ -6,21 +6,21 @@ import (
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/rnn/knob"
 )
 
 // wideVariant multiplies on tensor cores: two warpgroups share the columns, for up to 256 sequences at once.
 var wideVariant = &Variant{
-	Name: "mma-wide", Strategies: []int{inWideProducts}, needs: "clusters of blocks", tensor: true,
+	Kernel:     kernels.Kernel{Name: "mma-wide", Headers: []string{"mma_wide"}, Files: []string{"fragments", "mma_wide"}, Entry: "mma_wide_layer"},
+	Strategies: []int{inWideProducts}, needs: "clusters of blocks", tensor: true,
 	Exchange: "the copy engine copies states in portions, as blocks finish them",
-	config:   []string{"mma_wide"},
-	files:    []string{"fragments", "mma_wide"}, entry: "mma_wide_layer",
 	words: map[string]string{
 		"COPIERS": "blocks that copy for each other: %d",
 		"PORTION": "products per copy: %d",
 		"DEPTH":   "places for a warpgroup's copies: %d",
 	},
-	fit: fit{0.68, 0.1}, // of 10 layers beyond the chip
+	fit: Fit{0.68, 0.1}, // of 10 layers beyond the chip
 	considered: func(c *Chooser, l Layer) (turn, bool) {
 		return first.provided(c.onTensorCores(l) && c.allows(inWideProducts)), c.Knobs["resident"] == inWideProducts
 	},
@@ -54,7 +54,7 @@ const (
 
 // rows returns the number of a unit's rows: cells with several gates take four.
 func (w wide) rows() int {
-	if w.gates == 1 {
+	if w.Gates == 1 {
 		return 1
 	}
 	return 4
@@ -86,34 +86,34 @@ func (w wide) together(p driver.Properties) int {
 // shaped fills in how w, of so many blocks at most, divides the units, or says why it does not fit.
 func (w wide) shaped(blocks int, p driver.Properties) (wide, string) {
 	switch {
-	case w.weights.Bytes() != 2:
+	case w.Weights.Bytes() != 2:
 		return w, "warpgroups multiply values of 16 bits: set bf16 or fp16"
-	case w.gates == 2 || w.gates > 4:
-		return w, fmt.Sprintf("warpgroups run cells with one, three or four gates, not %d", w.gates)
-	case w.resets:
+	case w.Gates == 2 || w.Gates > 4:
+		return w, fmt.Sprintf("warpgroups run cells with one, three or four gates, not %d", w.Gates)
+	case w.Resets:
 		return w, "units have no room for resets"
-	case w.inputs > 4:
-		return w, fmt.Sprintf("a unit has room for four inputs, and its cell has %d", w.inputs)
+	case w.Inputs > 4:
+		return w, fmt.Sprintf("a unit has room for four inputs, and its cell has %d", w.Inputs)
 	case w.samples%16 != 0:
 		return w, fmt.Sprintf("%d sequences are not a multiple of 16", w.samples)
 	}
-	w.cluster = ints.RoundUp(ints.CeilDiv(w.hidden, w.units()), w.rows()) // each of the two warpgroups has an even number of products
+	w.cluster = ints.RoundUp(ints.CeilDiv(w.Hidden, w.units()), w.rows()) // each of the two warpgroups has an even number of products
 	w.products = w.cluster * w.units() / 32
 	if w.cluster > blocks {
-		return w, fmt.Sprintf("%d units take %d blocks, and there are %d", w.hidden, w.cluster, blocks)
+		return w, fmt.Sprintf("%d units take %d blocks, and there are %d", w.Hidden, w.cluster, blocks)
 	}
 	w.copiers = 1
 	if w.cluster%2 == 0 && p.Clusters[2] > 0 && p.Clusters[2]*2/w.cluster == p.SMs/w.cluster {
 		w.copiers = 2
 	}
-	groups := min(w.together(p), ints.CeilDiv(w.batch, w.samples))
-	w.passes = ints.CeilDiv(ints.CeilDiv(w.batch, w.samples), max(1, groups))
+	groups := min(w.together(p), ints.CeilDiv(w.Batch, w.samples))
+	w.passes = ints.CeilDiv(ints.CeilDiv(w.Batch, w.samples), max(1, groups))
 	w.held = min(w.products, (wideMore-wideOverhead-w.samples/2)/4) / 2 * 2
 	w.portion = max(1, wideCopy/w.tile(), ints.CeilDiv(w.products, 32))
 	w.portion = min(w.portion, w.products)
 	for w.depth = min(wideRing, w.portions()+1); w.shared() > p.Shared; w.depth-- {
 		if w.depth == 2 {
-			return w, fmt.Sprintf("%d weights of a block take %d KiB of shared memory beyond registers, and there are %d", 64*w.hidden, w.shared()>>10, p.Shared>>10)
+			return w, fmt.Sprintf("%d weights of a block take %d KiB of shared memory beyond registers, and there are %d", 64*w.Hidden, w.shared()>>10, p.Shared>>10)
 		}
 	}
 	return w, ""
@@ -145,9 +145,9 @@ func wides(c *Chooser, l Layer, spread bool, blocks int, add func(Config, string
 		add(Config{}, "only Hopper GPUs multiply by warpgroups")
 		return
 	}
-	samples := c.choose("samples", wideTurns(l.batch, c.Properties.SMs/blocks)...)
+	samples := c.choose("samples", wideTurns(l.Batch, c.Properties.SMs/blocks)...)
 	if len(samples) == 0 {
-		add(Config{}, fmt.Sprintf("%d sequences are too few for products of a warpgroup", l.batch))
+		add(Config{}, fmt.Sprintf("%d sequences are too few for products of a warpgroup", l.Batch))
 	}
 	for _, n := range samples {
 		w, no := wide{Layer: l, states: statesOf(l), samples: n}.shaped(blocks, c.Properties)
@@ -192,11 +192,11 @@ const (
 // cycles predicts a step of all sequences: products, which wait for copies, then sums, cells and
 // results. A single turn per step waits for its own exchange.
 func (w wide) cycles() float64 {
-	products, cells, gates := float64(2*w.products), float64(w.samples/4/w.rows()), float64(w.gates)
+	products, cells, gates := float64(2*w.products), float64(w.samples/4/w.rows()), float64(w.Gates)
 	turn := products * max(wideLeast, wideProduct*float64(w.samples), float64(w.tile())/wideRate)
 	turn += wideSum + wideCell + gates*(wideGate+wideFunction*cells)
 	rest := float64(wideRest * (w.samples - wideFewRest))
-	if w.gates == 1 {
+	if w.Gates == 1 {
 		rest = float64(wideRestOne + wideRestEach*w.samples)
 	}
 	if w.passes == 1 {

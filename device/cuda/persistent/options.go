@@ -9,6 +9,7 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/rnn/schedule"
 )
 
@@ -25,7 +26,7 @@ type question struct {
 
 // Options lists the variants that do not run op. form is the configuration that does.
 func Options(c *Chooser, op schedule.Persistent, form Config) []device.Option {
-	return options(c, c.layer(op), false, form)
+	return options(c, c.Layer(op), false, form)
 }
 
 // BackwardOptions lists the variants that do not run the gradient op.
@@ -68,7 +69,7 @@ func place(o device.Option) int {
 // option returns the best configuration of v that knobs allow. If they allow none, it is the
 // nearest one that fits, or it says why none does.
 func (q question) option(v *Variant, form Config) device.Option {
-	o := device.Option{Variant: v.Name, Exchange: v.Exchange, Source: v.source()}
+	o := device.Option{Variant: v.Name, Exchange: v.Exchange, Source: v.Place()}
 	if !v.Feasible(q.by.Properties) {
 		o.Why = "the GPU has no " + v.needs
 		return o
@@ -101,17 +102,17 @@ func (t Config) Option(backward bool) device.Option {
 		return barrierOption(backward)
 	}
 	return device.Option{
-		Variant: t.variant.Name, Exchange: t.variant.Exchange, Group: t.Group(), Source: t.variant.source(), Config: t.Words(),
-		Cycles: t.cycles, Step: t.Step(), Start: startTime, Floor: t.Floor(),
+		Variant: t.variant.Name, Exchange: t.variant.Exchange, Group: t.Group(), Source: t.variant.Place(), Config: t.Words(),
+		Cycles: t.cycles, Step: t.Step(), Start: StartTime, Floor: t.Floor(),
 	}
 }
 
 // barrierOption describes the barrier kernel of a layer, or of its gradient.
 func barrierOption(backward bool) device.Option {
 	t := barrierConfig()
-	o := device.Option{Variant: "barrier", Exchange: "a barrier of all blocks", Group: t.Group(), Source: room + "/barrier.tpl", Config: t.Words()}
+	o := device.Option{Variant: "barrier", Exchange: "a barrier of all blocks", Group: t.Group(), Source: kernels.BarrierPlace(backward), Config: t.Words()}
 	if backward {
-		o.Variant, o.Source = "backward-barrier", room+"/backward_barrier.tpl"
+		o.Variant = "backward-barrier"
 	}
 	return o
 }
@@ -131,8 +132,8 @@ func (q question) passedOver(v *Variant, t, form Config) string {
 	switch {
 	case ruled != "":
 		return ruled
-	case (v.tensor || v.Backward) && q.layer.exact && q.layer.cell.Kinked():
-		return fmt.Sprintf("states of %v may grow beyond what fp16 halves can hold; tensor=1 runs it all the same", q.layer.cell)
+	case (v.tensor || v.Backward) && q.layer.Exact && q.layer.Cell.Kinked():
+		return fmt.Sprintf("states of %v may grow beyond what fp16 halves can hold; tensor=1 runs it all the same", q.layer.Cell)
 	}
 	return cmp.Or(v.aside, "it fits, but others were measured to be faster at this size")
 }

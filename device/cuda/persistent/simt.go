@@ -7,20 +7,20 @@ import (
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/rnn/knob"
 )
 
 // simtVariant multiplies by fused multiply-adds: threads share the columns of a unit.
 var simtVariant = &Variant{
-	Name: "simt", Strategies: []int{inClusters, overGrid},
-	Exchange: pushes,
-	config:   []string{"simt"},
-	files:    []string{"simt"}, entry: "simt_layer",
+	Kernel:     kernels.Kernel{Name: "simt", Headers: []string{"simt"}, Files: []string{"simt"}, Entry: "simt_layer"},
+	Strategies: []int{inClusters, overGrid},
+	Exchange:   pushes,
 	words: map[string]string{
 		"TILE":    "units per thread: %d",
 		"SETTLED": "weights stay in registers over all steps",
 	},
-	fit: fit{0.75, 0.16},
+	fit: Fit{0.75, 0.16},
 	considered: func(c *Chooser, _ Layer) (turn, bool) {
 		if c.Knobs["tensor"] == 1 {
 			return lastResort, false
@@ -32,15 +32,15 @@ var simtVariant = &Variant{
 
 // A simt says how simt.cu divides a layer.
 type simt struct {
-	hidden, gates int
-	spread        bool // groups are spread over the GPU, not clusters
-	cluster       int  // blocks that share the units
-	units         int  // per block
-	samples       int  // sequences per group
-	tile          int  // units per thread
-	lanes         int  // threads that share a unit's columns
-	chunks        int  // pieces of a thread's columns
-	resident      int  // pieces in registers
+	Layer
+	spread   bool // groups are spread over the GPU, not clusters
+	cluster  int  // blocks that share the units
+	units    int  // per block
+	samples  int  // sequences per group
+	tile     int  // units per thread
+	lanes    int  // threads that share a unit's columns
+	chunks   int  // pieces of a thread's columns
+	resident int  // pieces in registers
 }
 
 func (t simt) threads() int { return t.units / t.tile * t.lanes }
@@ -49,7 +49,7 @@ func (t simt) threads() int { return t.units / t.tile * t.lanes }
 func (t simt) step() int { return max(1, 4/t.samples) }
 
 // per returns the number of a thread's weights per piece.
-func (t simt) per() int { return t.tile * t.gates * t.step() }
+func (t simt) per() int { return t.tile * t.Gates * t.step() }
 
 func (t simt) columns() int { return t.chunks * t.lanes * t.step() }
 
@@ -60,7 +60,7 @@ func (t simt) shared() int {
 }
 
 // sums returns the number of values that a thread adds up.
-func (t simt) sums() int { return ints.PowerOfTwo(t.tile) * ints.PowerOfTwo(t.gates) * t.samples }
+func (t simt) sums() int { return ints.PowerOfTwo(t.tile) * ints.PowerOfTwo(t.Gates) * t.samples }
 
 // overhead returns the registers of a thread besides its weights.
 func (t simt) overhead() int {
@@ -77,14 +77,14 @@ func (t simt) registers() int { return t.overhead() + t.resident*t.per() }
 
 // limit returns the most registers that a thread can have.
 func (t simt) limit() int {
-	return min(maxRegisters, registersOfSM/ints.RoundUp(t.threads(), 128)/8*8)
+	return min(MaxRegisters, RegistersOfSM/ints.RoundUp(t.threads(), 128)/8*8)
 }
 
 // settled reports whether the kernel waits for all weights before the steps. Three conditions:
 // enough registers are free that none spill; it was not measured to be slower; and as many of the
 // batch's clusters still run side by side.
 func (t simt) settled(batch int, p driver.Properties) bool {
-	if t.spread && t.gates > 1 || t.limit()-t.registers() <= 5 {
+	if t.spread && t.Gates > 1 || t.limit()-t.registers() <= 5 {
 		return false
 	}
 	more := 11 // registers that this takes for gru 256 with one sequence at a time; gru 192 takes twice as many
@@ -96,13 +96,13 @@ func (t simt) settled(batch int, p driver.Properties) bool {
 
 // shaped fills in how t, of so many blocks at most, divides the units, or says why it does not fit.
 func (t simt) shaped(blocks int, p driver.Properties) (simt, string) {
-	t.units = ints.RoundUp(ints.CeilDiv(t.hidden, blocks), 32/t.lanes*t.tile)
-	t.cluster = ints.CeilDiv(t.hidden, t.units)
-	t.chunks = ints.CeilDiv(t.hidden, t.lanes*t.step())
+	t.units = ints.RoundUp(ints.CeilDiv(t.Hidden, blocks), 32/t.lanes*t.tile)
+	t.cluster = ints.CeilDiv(t.Hidden, t.units)
+	t.chunks = ints.CeilDiv(t.Hidden, t.lanes*t.step())
 	switch threads := t.threads(); {
 	case t.samples != ints.PowerOfTwo(t.samples):
 		return t, fmt.Sprintf("%d sequences are not a power of two", t.samples)
-	case ints.PowerOfTwo(t.tile)*ints.PowerOfTwo(t.gates) > t.lanes:
+	case ints.PowerOfTwo(t.tile)*ints.PowerOfTwo(t.Gates) > t.lanes:
 		return t, "a thread has more rows than lanes to sum them over"
 	case threads > 1024:
 		return t, fmt.Sprintf("a block of %d units has %d threads, of at most 1024", t.units, threads)
@@ -114,7 +114,7 @@ func (t simt) shaped(blocks int, p driver.Properties) (simt, string) {
 	}
 	if t.shared() > p.Shared {
 		return t, fmt.Sprintf("%d weights of a block's %d units take %d KiB of shared memory beyond registers, and there are %d",
-			t.gates*t.hidden*t.units, t.units, t.shared()>>10, p.Shared>>10)
+			t.Gates*t.Hidden*t.units, t.units, t.shared()>>10, p.Shared>>10)
 	}
 	return t, ""
 }
@@ -127,12 +127,12 @@ func (t simt) shaped(blocks int, p driver.Properties) (simt, string) {
 func (t simt) perSM(more int, p driver.Properties) int {
 	need, others := t.registers()+more, min(p.Shared/t.shared(), 2048/t.threads())
 	if !t.asked(p) {
-		return min(registersOfSM/(t.threads()*ints.RoundUp(need, 8)), others)
+		return min(RegistersOfSM/(t.threads()*ints.RoundUp(need, 8)), others)
 	}
 	if t.samples == 2 || t.samples == 4 {
-		need = max(need, min(maxRegisters, need+20+8*t.samples))
+		need = max(need, min(MaxRegisters, need+20+8*t.samples))
 	}
-	warps := 4 * (registersOfSM / 4 / 32 / ints.RoundUp(need, 8))
+	warps := 4 * (RegistersOfSM / 4 / 32 / ints.RoundUp(need, 8))
 	return min(warps/(t.threads()/32), others)
 }
 
@@ -162,16 +162,16 @@ func (t simt) config(batch int, p driver.Properties) Config {
 
 // simts adds the configurations of groups of so many blocks.
 func simts(c *Chooser, l Layer, spread bool, blocks int, add func(Config, string)) {
-	for _, samples := range c.samples(l.batch, 1, 2, 4, 8) {
-		for _, tile := range c.choose("tile", tiles(l.gates, spread, samples)...) {
+	for _, samples := range c.samples(l.Batch, 1, 2, 4, 8) {
+		for _, tile := range c.choose("tile", tiles(l.Gates, spread, samples)...) {
 			for _, lanes := range c.choose("lanes", 4, 8, 16, 32) {
-				t := simt{hidden: l.hidden, gates: l.gates, spread: spread, samples: samples, tile: tile, lanes: lanes}
+				t := simt{Layer: l, spread: spread, samples: samples, tile: tile, lanes: lanes}
 				t, no := t.shaped(blocks, c.Properties)
 				if no != "" {
 					add(Config{}, no)
 					continue
 				}
-				add(t.config(l.batch, c.Properties), "")
+				add(t.config(l.Batch, c.Properties), "")
 			}
 		}
 	}
@@ -226,16 +226,16 @@ func (t simt) cycles(batch int, p driver.Properties) float64 {
 	length := float64(t.columns() / t.lanes * t.samples)
 	least := 0.0 // for a single warp, which waits for its own sums
 	switch {
-	case t.gates > 1:
+	case t.Gates > 1:
 		least = simtLeastGates
 	case t.samples > 2 && !t.spread:
 		least = simtLeastSamples
 	}
-	multiply := max(least, simtMultiply*warps) * float64(t.tile*t.gates) * length
+	multiply := max(least, simtMultiply*warps) * float64(t.tile*t.Gates) * length
 	states := threads * length / 32
 	far := simtFar * max(1, 128*float64(t.samples)/threads) * threads * float64((t.chunks-t.resident)*t.per()) / 32
 	chain := float64(simtChain)
-	if t.gates > 1 {
+	if t.Gates > 1 {
 		chain = simtChainGates
 	}
 	each := max(1, t.sums()/t.lanes)
@@ -243,11 +243,11 @@ func (t simt) cycles(batch int, p driver.Properties) float64 {
 	shuffles := float64(t.sums()-each) + max(0, stages-math.Log2(float64(t.sums())))
 	chain += simtWarp*(warps-1) + simtEach*chain*float64(each-1) + simtStage*stages + simtShuffle*warps*shuffles
 	exchange := float64(exchangeAlone)
-	if t.cluster == 1 && t.gates > 1 {
+	if t.cluster == 1 && t.Gates > 1 {
 		exchange += exchangeWarp * max(0, float64(t.threads())/32-4)
 	}
 	if t.spread {
-		words := float64(t.hidden * t.samples)
+		words := float64(t.Hidden * t.samples)
 		everywhere, thread := words*float64(t.cluster*min(clusters, together)), words/threads
 		if exchange = simtGrid + everywhere/simtGridRate + simtGridThread*thread; t.units*t.samples < 8 { // few values are sent as words of twice the size: see simt.cu
 			exchange = simtWords + everywhere/simtWordsRate + simtWordsThread*thread

@@ -1,3 +1,9 @@
+// Package persistent runs recurrent layers, and their gradients, as one kernel over all steps,
+// whose blocks keep the recurrent weights on chip (Diamos et al. 2016). A Variant is a kernel. Its
+// file has its row, how it divides a layer, and what a step costs. A Config is one such division. A
+// Chooser picks the Config that is predicted to be the fastest (choose.go). The texts are in package
+// kernels. Packages barrier and stack have what no row describes: one group of all blocks, and
+// several layers as one kernel.
 package persistent
 
 import (
@@ -5,21 +11,22 @@ import (
 	"strings"
 
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/rnn/knob"
 )
 
 // A Variant is a kernel that runs a layer, or its gradient, in groups of blocks. Its row stands in
 // its file, with its configurations, their cycles and their words. Two kinds of kernels have no
 // rows, since they are not chosen by configurations of one layer: a layer that fits no group, or for
-// which a knob asks so, runs in one group with a barrier (barrier.go), and stacked layers may run as
-// one kernel (stack.go).
+// which a knob asks so, runs in one group with a barrier (package barrier), and stacked layers may
+// run as one kernel (package stack).
 type Variant struct {
-	Name       string
-	Backward   bool
-	Strategies []int  // the values of the knob "resident" that select it
-	Exchange   string // how its blocks exchange states or gradients
-	tensor     bool   // it multiplies on tensor cores
-	needs      string // what it needs that GPUs have from compute capability 9.0 on; "": nothing
+	kernels.Kernel        // its text, and its name
+	Backward       bool   // it runs the gradient of a layer
+	Strategies     []int  // the values of the knob "resident" that select it
+	Exchange       string // how its blocks exchange states or gradients
+	tensor         bool   // it multiplies on tensor cores
+	needs          string // what it needs that GPUs have from compute capability 9.0 on; "": nothing
 
 	// considered says when a Chooser considers it for a layer or its gradient, and whether it then
 	// tells why nothing fits.
@@ -29,13 +36,8 @@ type Variant struct {
 	aside   string // why it is not considered though it fits; "": others were measured to be faster
 
 	words  map[string]string // describes the constants of its kernel alone: see describe
-	fit    fit
-	onChip fit // with all weights on chip, if that differs
-
-	config []string // the headers that explain its configuration
-	files  []string // the files of its text, in this order
-	entry  string   // the function that runs a layer
-	ahead  bool     // it prefetches a step's inputs
+	fit    Fit
+	onChip Fit // with all weights on chip, if that differs
 }
 
 const (
@@ -60,15 +62,6 @@ func (v *Variant) list(c *Chooser, l Layer) ([]Config, string) {
 		all[i].variant = v
 	}
 	return all, why
-}
-
-// text returns the variant's kernel, without its configuration and its cell.
-func (v *Variant) text() string {
-	var b strings.Builder
-	for _, f := range v.files {
-		b.WriteString(file(f).Text)
-	}
-	return b.String()
 }
 
 // A Strategy is a value of the knob "resident", as records and wisdom store it.

@@ -6,16 +6,16 @@ import (
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/ints"
+	"rnnbench/device/cuda/persistent/kernels"
 	"rnnbench/rnn/knob"
 )
 
 // wholeRowVariant multiplies on tensor cores: a warp has whole rows of four units, of cells with three or four gates.
 var wholeRowVariant = &Variant{
-	Name: "wholerow", Strategies: []int{inWholeRows}, needs: "clusters of blocks", tensor: true,
+	Kernel:     kernels.Kernel{Name: "wholerow", Headers: []string{"wholerow"}, Files: []string{"fragments", "wholerow"}, Entry: "wholerow_layer"},
+	Strategies: []int{inWholeRows}, needs: "clusters of blocks", tensor: true,
 	Exchange: "pushed to the blocks of a cluster",
-	config:   []string{"wholerow"},
-	files:    []string{"fragments", "wholerow"}, entry: "wholerow_layer",
-	fit: fit{0.77, 0.14},
+	fit:      Fit{0.77, 0.14},
 	considered: func(c *Chooser, l Layer) (turn, bool) {
 		return first.provided(c.onTensorCores(l) && c.allows(inWholeRows)), c.Knobs["resident"] == inWholeRows
 	},
@@ -37,10 +37,10 @@ const rowUnits = 4
 func (r wholeRow) threads() int { return 32 * r.units / rowUnits }
 
 // tiles returns the number of tiles of 16 columns.
-func (r wholeRow) tiles() int { return ints.CeilDiv(r.hidden, 16) }
+func (r wholeRow) tiles() int { return ints.CeilDiv(r.Hidden, 16) }
 
 // parts returns the number of halves of a value.
-func (r wholeRow) parts() int { return 1 + ints.FromBool(r.exact) }
+func (r wholeRow) parts() int { return 1 + ints.FromBool(r.Exact) }
 
 // most returns how many sequences fit the columns of a product; fp32 takes two columns each.
 func (r wholeRow) most() int { return 8 / r.parts() }
@@ -49,35 +49,35 @@ func (r wholeRow) most() int { return 8 / r.parts() }
 func (r wholeRow) four() int { return 16 * ints.PowerOfTwo(ints.CeilDiv(r.samples*r.parts(), 2)) }
 
 // registers returns the fewest registers with which NVRTC 12.4 spills none.
-func (r wholeRow) registers() int { return 4*r.tiles()*r.parts() + 96 + 34*ints.FromBool(!r.exact) }
+func (r wholeRow) registers() int { return 4*r.tiles()*r.parts() + 96 + 34*ints.FromBool(!r.Exact) }
 
 // shared returns the bytes of shared memory of a block: barriers, two buffers of states, and inputs
 // in flight.
 func (r wholeRow) shared() int {
-	return 128 + 2*4*r.tiles()*r.four() + 4*streamDepth*r.threads()*r.inputs
+	return 128 + 2*4*r.tiles()*r.four() + 4*streamDepth*r.threads()*r.Inputs
 }
 
 // slower reports whether other variants were measured to be faster: in 16 bits, for 256 or more
 // units, if a quarter of a multiprocessor has two warps.
 func (r wholeRow) slower(p driver.Properties) bool {
-	return !r.exact && r.hidden >= 256 && (r.threads() > 160 || ints.CeilDiv(r.batch, r.samples) > r.together(p))
+	return !r.Exact && r.Hidden >= 256 && (r.threads() > 160 || ints.CeilDiv(r.Batch, r.samples) > r.together(p))
 }
 
 // shaped fills in how r, of so many blocks at most, divides the units, or says why it does not fit.
 func (r wholeRow) shaped(blocks int) (wholeRow, string) {
-	r.units = ints.RoundUp(ints.CeilDiv(r.hidden, blocks), rowUnits)
-	r.cluster = ints.CeilDiv(r.hidden, r.units)
+	r.units = ints.RoundUp(ints.CeilDiv(r.Hidden, blocks), rowUnits)
+	r.cluster = ints.CeilDiv(r.Hidden, r.units)
 	switch threads := r.threads(); {
-	case r.gates != 3 && r.gates != 4:
-		return r, fmt.Sprintf("whole rows need units with three or four gates, not %d", r.gates)
-	case r.weights == driver.Single && !r.exact:
+	case r.Gates != 3 && r.Gates != 4:
+		return r, fmt.Sprintf("whole rows need units with three or four gates, not %d", r.Gates)
+	case r.Weights == driver.Single && !r.Exact:
 		return r, "whole rows are multiplied in 16 bits, or in fp32 as two halves"
-	case r.inputs == 0:
+	case r.Inputs == 0:
 		return r, "inputs that are read ahead must be in single precision"
 	case r.samples > r.most():
 		return r, fmt.Sprintf("whole rows are multiplied with at most %d sequences, not %d", r.most(), r.samples)
-	case threads > 1024 || r.registers() > min(maxRegisters, registersOfSM/ints.RoundUp(threads, 128)/8*8):
-		return r, fmt.Sprintf("whole rows of %d columns of a block's %d units take more registers than there are", r.hidden, r.units)
+	case threads > 1024 || r.registers() > min(MaxRegisters, RegistersOfSM/ints.RoundUp(threads, 128)/8*8):
+		return r, fmt.Sprintf("whole rows of %d columns of a block's %d units take more registers than there are", r.Hidden, r.units)
 	}
 	return r, ""
 }
@@ -88,7 +88,7 @@ func (r wholeRow) perSM(p driver.Properties) int {
 	if p.Part {
 		return 1
 	}
-	return max(1, min(registersOfSM/(256*ints.RoundUp(r.threads(), 128)), p.Shared/r.shared()))
+	return max(1, min(RegistersOfSM/(256*ints.RoundUp(r.threads(), 128)), p.Shared/r.shared()))
 }
 
 // together returns how many clusters run at the same time, with one block on each multiprocessor.
@@ -100,7 +100,7 @@ func (r wholeRow) config(p driver.Properties) Config {
 		Order: ByUnit, few: p.Part, blocks: r.cluster, samples: r.samples, threads: r.threads(), shared: r.shared(), together: r.together(p), cycles: r.cycles(p),
 		sizes: codegen.Constants(
 			"SPREAD", 0, "CLUSTER", r.cluster, "UNITS", r.units, "SEQUENCES", r.samples, "BAND", rowUnits,
-			"EXACT", ints.FromBool(r.exact), "BOUNDED", ints.FromBool(r.within == 1),
+			"EXACT", ints.FromBool(r.Exact), "BOUNDED", ints.FromBool(r.Within == 1),
 		),
 		Knobs: knob.Params{"resident": inWholeRows, "samples": r.samples, "tile": rowUnits, "lanes": 4, "tensor": 1},
 	}
@@ -113,7 +113,7 @@ func wholeRows(c *Chooser, l Layer, spread bool, blocks int, add func(Config, st
 	}
 	most := wholeRow{Layer: l}.most()
 	samples := c.choose("samples", most)
-	if n := ints.CeilDiv(l.batch, max(1, c.Properties.Together(blocks))); c.Knobs["samples"] == 0 && n < most {
+	if n := ints.CeilDiv(l.Batch, max(1, c.Properties.Together(blocks))); c.Knobs["samples"] == 0 && n < most {
 		samples = []int{n, min(most, 2*n)}
 	}
 	for _, n := range samples {
@@ -138,11 +138,11 @@ const (
 // cycles predicts a step of all sequences. Limits of products are the rates of tensor cores and of
 // shared memory. A block sends 32 bytes per cycle. The chain of the rest is added.
 func (r wholeRow) cycles(p driver.Properties) float64 {
-	clusters, together := ints.CeilDiv(r.batch, r.samples), r.together(p)
+	clusters, together := ints.CeilDiv(r.Batch, r.samples), r.together(p)
 	blocks := min(r.perSM(p), ints.CeilDiv(clusters, together))
 	warps := r.threads() / 32
 	quarter := float64(ints.CeilDiv(warps, 4)) // warps per quarter of a multiprocessor
-	if r.exact {
+	if r.Exact {
 		quarter = 1 + rowSecond*(quarter-1)
 	}
 	products := rowProduct * float64(r.parts()*r.tiles()) * quarter

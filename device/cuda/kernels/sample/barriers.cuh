@@ -3,4 +3,4 @@
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
-#include "../../persistent/grid.cu"
+#include "../../persistent/kernels/grid.cu"
