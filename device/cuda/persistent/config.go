@@ -18,6 +18,7 @@ type Config struct {
 	samples  int          // sequences that a group runs at a time
 	threads  int          // per block
 	shared   int          // bytes of shared memory per block
+	beside   int          // blocks that a multiprocessor must have room for; 0: one
 	together int          // groups that run at the same time
 	cycles   float64      // predicted for a step of all sequences
 	prior    int          // of equally fast configurations, the one with the highest comes first

@@ -11,7 +11,7 @@ import (
 // layout.
 func LaunchForward(t *launch.Target, op schedule.Persistent, form Config, control uint64, ordered, urgent bool) launch.Command {
 	form.sizes += ", " + codegen.Constants("ORDERED", ints.FromBool(ordered), "CLOCKS", t.Knobs["clocks"])
-	src, args := form.variant.Source(t, op, form.sizes, form.threads, control)
+	src, args := form.variant.Source(t, op, form.sizes, form.threads, max(1, form.beside), control)
 	return form.launch(op.Steps, op.Batch(), urgent, src, args)
 }
 

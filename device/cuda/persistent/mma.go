@@ -173,11 +173,22 @@ func (f mma) together(p driver.Properties) int {
 	return max(1, p.Together(f.cluster))
 }
 
+// beside returns how many blocks a multiprocessor must have room for. Where several layers share the
+// GPU, two blocks of 256 threads fit if compilers take no more than 128 registers a thread, as they do
+// without resets. With resets they take 30 more, unless they are told.
+func (f mma) beside(p driver.Properties) int {
+	const estimated = 16 // overhead is at most so much too high
+	if f.Resets && p.Part && f.overhead()+f.resident*f.per()-estimated <= RegistersOfSM/2/f.threads() && 2*f.shared() <= p.Shared {
+		return 2
+	}
+	return 1
+}
+
 // config returns f as a Config.
 func (f mma) config(p driver.Properties) Config {
 	together := f.together(p)
 	g := Config{
-		spread: f.spread, Order: ByLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
+		beside: f.beside(p), spread: f.spread, Order: ByLane, few: f.spread || p.Part, blocks: f.cluster, samples: f.samples, threads: f.threads(), shared: f.shared(), together: together, cycles: f.cycles(together),
 		sizes: codegen.Constants(
 			"SPREAD", ints.FromBool(f.spread), "CLUSTER", f.cluster, "UNITS", f.units, "SEQUENCES", f.samples,
 			"SAMPLES", 8*f.tiles(), "BAND", f.band, "SPLIT", f.split, "CHUNKS", f.chunks, "RESIDENT", f.resident,

@@ -64,6 +64,7 @@ template <class Cell> __device__ __forceinline__ void block_layer(const Cell& ce
     __syncthreads();
     float state[EACH][Cell::STATES];
     const Input* from[EACH][INPUTS];
+    const float* flag[EACH];
     char* result[EACH][Cell::RESULTS];
     unsigned char* writes[EACH];
     bool mine[EACH];
@@ -73,6 +74,7 @@ template <class Cell> __device__ __forceinline__ void block_layer(const Cell& ce
       mine[e] = unit < HIDDEN && begin + sequence_of(e) < batch;
       writes[e] = memory + row_of(sequence_of(e)) + 2 * unit;
       cell.before(n, some, state[e]);
+      flag[e] = cell.kept(1, batch, n);
       if (unit < HIDDEN) put_factor(*(W*)writes[e], state[e][Cell::THROUGH]);
 #pragma unroll
       for (int i = 0; i < INPUTS; i++) from[e][i] = cell.input(gate_of(i), n, some);
@@ -85,7 +87,8 @@ template <class Cell> __device__ __forceinline__ void block_layer(const Cell& ce
 #pragma unroll
         for (int i = 0; i < INPUTS; i++) {
           if (Cell::flag(gate_of(i))) {
-            stream.read(e * INPUTS + i, t, cell.kept(min(t, steps - 1) + 1, batch, min(begin + sequence_of(e), batch - 1)));
+            stream.read(e * INPUTS + i, t, flag[e]);
+            if (t + 1 < steps) flag[e] += cell.kept_stride(batch);
             continue;
           }
           if (i >= GATES || Cell::owns(i)) stream.read(e * INPUTS + i, t, from[e][i]);

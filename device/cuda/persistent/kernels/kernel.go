@@ -32,22 +32,23 @@ func (k Kernel) text() string {
 	return b.String()
 }
 
-// Source returns the source of k for op, in blocks of so many threads, and its arguments. sizes
-// are the constants of its configuration. control is the address of the groups' counters.
-func (k Kernel) Source(t *launch.Target, op schedule.Persistent, sizes string, threads int, control uint64) (*codegen.Source, []uint64) {
+// Source returns the source of k for op and its arguments. sizes are the constants of its
+// configuration. A block has so many threads, and a multiprocessor has room for that many of them
+// beside each other. control is the address of the groups' counters.
+func (k Kernel) Source(t *launch.Target, op schedule.Persistent, sizes string, threads, beside int, control uint64) (*codegen.Source, []uint64) {
 	p := op.Step(0, schedule.View{}).Program()
 	r := NewRecurrence(&op.Sequence, p)
 	groups := slices.Concat(sequenceGroups(t, op), keepGroup(t, &op.Sequence))
-	words := []any{k.Name, " ", op.Cell.Name, functions(t), op.Train, op.Hidden(), sizes, t.Element(op.R[0]), resetsWord(&op.Sequence)}
+	words := []any{k.Name, " ", op.Cell.Name, functions(t), op.Train, op.Hidden(), sizes, beside, t.Element(op.R[0]), resetsWord(&op.Sequence)}
 	for _, g := range groups {
 		words = append(words, " ", g.Element)
 	}
 	name := codegen.KernelName("persistent", k.Name, op.Cell.Name, fmt.Sprint(op.Hidden(), resetsWord(&op.Sequence)))
 	write := func() codegen.Source {
 		text := configure(sizes, k.Headers...) + file("recurrence").Text + r.text(groups, t.Element(op.R[0]), functions(t)) + k.text()
-		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, 1)\n%s"+
+		text += fmt.Sprintf("extern \"C\" __global__ void __launch_bounds__(%d, %d)\n%s"+
 			"(int steps, int batch, unsigned* control, unsigned* status%s%s) {\n  const Cell cell = {{}%s};\n  %s(cell, steps, batch, control, status);\n}\n",
-			threads, name, codegen.Params(groups), codegen.WeightParams(len(op.R)), codegen.Members(groups, len(op.R)), k.Entry)
+			threads, beside, name, codegen.Params(groups), codegen.WeightParams(len(op.R)), codegen.Members(groups, len(op.R)), k.Entry)
 		return codegen.Source{Name: name, Text: text}
 	}
 	args := append([]uint64{uint64(op.Steps), uint64(op.Batch()), control, t.Status()}, t.Arguments(groups)...)

@@ -45,12 +45,13 @@ func (r *Recurrence) lastInput() string {
 // flags spells which input is a flag, where the flag of a step is, and the value of an input. p
 // prints a line.
 func (r *Recurrence) flags(p func(format string, args ...any)) {
-	is, at, value := "false", "nullptr", "widen(step[at(g)])"
+	is, at, stride, value := "false", "nullptr", "0", "widen(step[at(g)])"
 	if r.resets() {
-		is, at, value = "g == "+r.lastInput(), "&"+keepPlace("t"), "flag(g) ? *kept(t + 1, batch, n) : "+value
+		is, at, stride, value = "g == "+r.lastInput(), "&"+keepPlace("t"), "(long long)batch * ld_g_keep", "flag(g) ? *kept(t + 1, batch, n) : "+value
 	}
 	p("  __device__ static constexpr bool flag(int g) { return %s; }", is)
 	p("  __device__ const float* kept(int t, int batch, int n) const { return %s; }", at)
+	p("  __device__ long long kept_stride(int batch) const { return %s; }", stride)
 	p("  __device__ float value(const Input* step, int g, int t, int batch, int n) const { return %s; }", value)
 }
 
@@ -75,7 +76,8 @@ func (r *Recurrence) begin(p func(format string, args ...any)) {
 
 func (r *Recurrence) end(p func(format string, args ...any), free int) {
 	if r.resets() {
-		p("    %s = input[%d];", r.goesOn(), free)
+		// A plain copy has the compiler copy the next flag at the start of a step, and wait there for its read.
+		p("    %s = __uint_as_float(fresh(input[%d] != 0 ? 0x3f800000 : 0));", r.goesOn(), free)
 		p("    state[%d] = %s != 0 ? %s : 0;", r.op.Cell.Through, r.goesOn(), r.shown())
 	}
 }

@@ -188,6 +188,7 @@ template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cel
 
     float state[EACH][Cell::STATES];
     const Input* from[EACH][INPUTS];
+    const float* flag[EACH];
     char* result[EACH][ROUNDS];
     float x[2][EACH][INPUTS];  // inputs of even and odd steps
 #pragma unroll
@@ -200,8 +201,11 @@ template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cel
       for (int i = 0; i < INPUTS; i++) {
         const bool used = i > 0 || owns;
         if (flags(i)) {
-          x[0][e][i] = *cell.kept(1, batch, n);
-          x[1][e][i] = *cell.kept(min(2, steps), batch, n);
+          flag[e] = cell.kept(1, batch, n);
+          x[0][e][i] = *flag[e];
+          if (steps > 1) flag[e] += cell.kept_stride(batch);
+          x[1][e][i] = *flag[e];
+          if (steps > 2) flag[e] += cell.kept_stride(batch);
           continue;
         }
         from[e][i] = cell.input(i == 0 ? (owns ? g : 0) : Cell::free(i - 1), n, u);
@@ -311,7 +315,8 @@ template <class Cell> __device__ __forceinline__ void simt_layer(const Cell& cel
 #pragma unroll
           for (int i = 0; i < INPUTS; i++) {
             if (flags(i)) {
-              x[now][e][i] = *cell.kept(min(t + 3, steps), batch, min(n, batch - 1));
+              x[now][e][i] = *flag[e];
+              if (t + 3 < steps) flag[e] += cell.kept_stride(batch);
               continue;
             }
             if (i > 0 || owns) {

@@ -121,6 +121,7 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
     float state[Cell::STATES];
     cell.before(n, some, state);
     const Input* from[INPUTS];
+    const float* flag = cell.kept(1, batch, n);
     char* result[ROUNDS];
 #pragma unroll
     for (int i = 0; i < INPUTS; i++) from[i] = cell.input(gate_of(i), n, some);
@@ -130,7 +131,8 @@ template <class Cell> __device__ __forceinline__ void wholerow_layer(const Cell&
 #pragma unroll
       for (int i = 0; i < INPUTS; i++) {
         if (i >= MINE && Cell::flag(Cell::free(i - MINE))) {
-          stream.read(i, t, cell.kept(min(t, steps - 1) + 1, batch, n));
+          stream.read(i, t, flag);
+          if (t + 1 < steps) flag += cell.kept_stride(batch);
           continue;
         }
         stream.read(i, t, from[i]);
