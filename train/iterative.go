@@ -19,7 +19,7 @@ import (
 // enough, training goes back to where the Step began, and the technique takes twice as many from then on.
 
 // ErrNotConverged says that the iterations of a technique do not lead to the answer.
-var ErrNotConverged = errors.New("not converged")
+var ErrNotConverged = errors.New("the states still change")
 
 // A solver says how many iterations an iterative technique takes.
 type solver struct {
@@ -60,7 +60,7 @@ func (s solver) with(k knob.Params, n int) knob.Params {
 
 // unsolved is the error of a minibatch whose iterations have not converged.
 func unsolved(n int, residual float64) error {
-	return fmt.Errorf("%w: after %d iterations on a minibatch the states still change by %.2g of the largest: lower the learning rate, or use another technique", ErrNotConverged, n, residual)
+	return fmt.Errorf("after %d iterations on a minibatch %w by %.2g of the largest: lower the learning rate, or use another technique", n, ErrNotConverged, residual)
 }
 
 // Convergence says how many iterations t's technique takes; nil: it does not repeat itself.

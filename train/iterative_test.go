@@ -82,7 +82,6 @@ func TestNewtonGrows(t *testing.T) {
 		}
 	}
 	taken := whole.Convergence().Taken
-	t.Log(taken)
 	if len(taken) < 2 {
 		t.Fatalf("the iterations do not grow: %+v", taken)
 	}
