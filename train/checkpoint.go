@@ -64,7 +64,7 @@ func (t *Trainer) Save(path string) error {
 	if err != nil {
 		return err
 	}
-	values, err := t.gatherAll()
+	values, err := gatherAll(t)
 	if err != nil {
 		return err
 	}
@@ -105,14 +105,14 @@ func (t *Trainer) Load(path string) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", path, err)
 	}
-	if err := t.seek(position); err != nil {
+	if err := seek(t, position); err != nil {
 		return fmt.Errorf("checkpoint %s: its position in the data: %w", path, err)
 	}
 	return nil
 }
 
-// seek has the next minibatch be the one at a position of the source.
-func (t *Trainer) seek(position []byte) error {
+// seek has t's next minibatch be the one at a position of the source.
+func seek(t *Trainer, position []byte) error {
 	t.feed.close()
 	err := t.Source.Restore(position)
 	t.position = t.Source.State()
@@ -190,7 +190,7 @@ func (t *Trainer) load(r io.ReaderAt, size int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.resume(was.Taken); err != nil {
+	if err := t.solver.resume(was.Taken); err != nil {
 		return nil, err
 	}
 	if err := t.scatter(values); err != nil {

@@ -23,6 +23,7 @@ var ErrNotConverged = errors.New("the states still change")
 
 // A solver says how many iterations an iterative technique takes.
 type solver struct {
+	of        *Trainer
 	knob      string         // that says how many; "": the technique does not repeat itself
 	few, most int            // the same where the user has said how many
 	now       int            // as compiled
@@ -30,15 +31,15 @@ type solver struct {
 	residual  float64        // of the last minibatch that was checked
 }
 
-// solverOf returns a first guess for t, whose knobs are k.
-func solverOf(t rnn.Technique, k knob.Params) solver {
-	i, ok := t.(rnn.Iterative)
+// newSolver returns a first guess for t.
+func newSolver(t *Trainer) solver {
+	s := solver{of: t}
+	i, ok := t.Technique.(rnn.Iterative)
 	if !ok {
-		return solver{}
+		return s
 	}
-	s := solver{}
 	s.knob, s.few, s.most = i.IterationsKnob()
-	if given := k[s.knob]; given > 0 {
+	if given := t.Knobs[s.knob]; given > 0 {
 		s.few, s.most, s.taken = given, given, []record.Taken{{Iterations: given}}
 	}
 	s.now = s.few
@@ -64,7 +65,7 @@ func unsolved(n int, residual float64) error {
 }
 
 // Convergence says how many iterations t's technique takes; nil: it does not repeat itself.
-func (t *Trainer) Convergence() *record.Convergence {
+func Convergence(t *Trainer) *record.Convergence {
 	if t.solver.knob == "" {
 		return nil
 	}
@@ -72,7 +73,7 @@ func (t *Trainer) Convergence() *record.Convergence {
 }
 
 // Settings are the knobs of t's technique as they are now.
-func (t *Trainer) Settings() knob.Params { return t.solver.with(t.Knobs, t.solver.now) }
+func Settings(t *Trainer) knob.Params { return t.solver.with(t.Knobs, t.solver.now) }
 
 // A snapshot is what a training goes back to.
 type snapshot struct {
@@ -81,24 +82,26 @@ type snapshot struct {
 	iterations int
 }
 
-func (t *Trainer) snapshot() (snapshot, error) {
-	values, err := t.gatherAll()
+func (s *solver) snapshot() (snapshot, error) {
+	t := s.of
+	values, err := gatherAll(t)
 	return snapshot{values, slices.Clone(t.position), t.iterations}, err
 }
 
 // back returns to a snapshot.
-func (t *Trainer) back(to snapshot) error {
-	t.iterations = to.iterations
-	return errors.Join(t.scatter(to.values), t.seek(to.position))
+func (s *solver) back(to snapshot) error {
+	s.of.iterations = to.iterations
+	return errors.Join(s.of.scatter(to.values), seek(s.of, to.position))
 }
 
 // recompile compiles the network with n iterations of the technique. The caller writes what was learnt.
-func (t *Trainer) recompile(n int) error {
-	if n == t.solver.now {
+func (s *solver) recompile(n int) error {
+	if n == s.now {
 		return nil
 	}
+	t := s.of
 	err := t.closeReplicas()
-	t.replicas, t.solver.now = nil, n
+	t.replicas, s.now = nil, n
 	if err == nil {
 		err = t.compile()
 	}
@@ -109,91 +112,88 @@ func (t *Trainer) recompile(n int) error {
 }
 
 // again is recompile, and goes back to a snapshot.
-func (t *Trainer) again(n int, from snapshot) error {
-	if err := t.recompile(n); err != nil {
+func (s *solver) again(n int, from snapshot) error {
+	if err := s.recompile(n); err != nil {
 		return err
 	}
-	return t.back(from)
+	return s.back(from)
 }
 
 // resume takes as many iterations as a checkpoint says.
-func (t *Trainer) resume(taken []record.Taken) error {
-	s := &t.solver
+func (s *solver) resume(taken []record.Taken) error {
 	if s.knob == "" || len(taken) == 0 || s.few == s.most {
 		return nil
 	}
 	n := taken[len(taken)-1].Iterations
 	if n < 1 || n > s.most {
-		return fmt.Errorf("it is damaged: it says that %s takes %d iterations", t.Technique.Name(), n)
+		return fmt.Errorf("it is damaged: it says that %s takes %d iterations", s.of.Technique.Name(), n)
 	}
 	s.taken = taken
-	return t.recompile(n)
+	return s.recompile(n)
 }
 
 // solved reports whether the iterations have converged for the last minibatch.
-func (t *Trainer) solved() (bool, error) {
-	t.solver.residual = 0
-	for _, r := range t.replicas {
+func (s *solver) solved() (bool, error) {
+	s.residual = 0
+	for _, r := range s.of.replicas {
 		residual, err := oracle.Residual(r.plan, r.program)
 		if err != nil {
 			return false, err
 		}
-		t.solver.residual = max(t.solver.residual, residual)
+		s.residual = max(s.residual, residual)
 	}
-	return t.solver.residual <= closeEnough(t.Problem), nil
+	return s.residual <= closeEnough(s.of.Problem), nil
 }
 
 // find finds how many iterations the next minibatch takes, unless that is known.
-func (t *Trainer) find(ctx context.Context) error {
-	s := &t.solver
+func (s *solver) find(ctx context.Context) error {
 	if s.knob == "" || len(s.taken) > 0 {
 		return nil
 	}
-	from, err := t.snapshot()
+	from, err := s.snapshot()
 	if err != nil {
 		return err
 	}
 	n, err := rnn.Fewest(s.few, s.most, func(n int) (bool, error) {
-		if err := t.again(n, from); err != nil {
+		if err := s.again(n, from); err != nil {
 			return false, err
 		}
-		if err := t.step(ctx, 1); err != nil {
-			return false, errors.Join(err, t.back(from))
+		if err := iterate(ctx, s.of, 1); err != nil {
+			return false, errors.Join(err, s.back(from))
 		}
-		return t.solved()
+		return s.solved()
 	})
 	switch {
 	case err != nil:
 		return err
 	case n == 0:
-		return errors.Join(unsolved(s.most, s.residual), t.back(from))
+		return errors.Join(unsolved(s.most, s.residual), s.back(from))
 	}
 	s.taken = []record.Taken{{After: from.iterations, Iterations: n}}
-	return t.again(n, from)
+	return s.again(n, from)
 }
 
-// solve is step, whose last minibatch is solved.
-func (t *Trainer) solve(ctx context.Context, n int) error {
-	from, err := t.snapshot()
+// solve is iterate, whose last minibatch is solved.
+func (s *solver) solve(ctx context.Context, n int) error {
+	from, err := s.snapshot()
 	if err != nil {
 		return err
 	}
-	s := &t.solver
 	for {
-		if err := t.step(ctx, n); err != nil {
+		if err := iterate(ctx, s.of, n); err != nil {
 			if ctx.Err() != nil {
-				err = errors.Join(err, t.back(from))
+				err = errors.Join(err, s.back(from))
 			}
 			return err
 		}
-		if ok, err := t.solved(); ok || err != nil {
+		if ok, err := s.solved(); ok || err != nil {
 			return err
 		}
 		if s.now >= s.most {
-			err := fmt.Errorf("iteration %d: %w", t.iterations, unsolved(s.now, s.residual))
-			return errors.Join(err, t.back(from))
+			err := fmt.Errorf("iteration %d: %w", s.of.iterations, unsolved(s.now, s.residual))
+			return errors.Join(err, s.back(from))
 		}
-		if err := t.again(min(2*s.now, s.most), from); err != nil {
+		if err := s.again(min(2*s.now, s.most), from); err != nil {
 			return err
 		}
 		s.taken = append(s.taken, record.Taken{After: from.iterations, Iterations: s.now})

@@ -39,11 +39,11 @@ func TestNewton(t *testing.T) {
 			t.Errorf("iteration %d: the loss is %v, and %v by the serial kernel", i+1, x, y)
 		}
 	}
-	c := a.Convergence()
+	c := train.Convergence(a)
 	if first := c.Taken[0]; first.After != 0 || first.Iterations < 2 || first.Iterations > 3 || c.Residual > 1e-4 {
 		t.Errorf("%+v", c)
 	}
-	if b.Convergence() != nil {
+	if train.Convergence(b) != nil {
 		t.Error("a serial kernel has no iterations")
 	}
 	score := func(tr *train.Trainer) train.Score {
@@ -81,7 +81,7 @@ func TestNewtonGrows(t *testing.T) {
 			t.Errorf("iteration %d: the loss is %v, and %v by the serial kernel", i+1, losses[i], y)
 		}
 	}
-	taken := whole.Convergence().Taken
+	taken := train.Convergence(whole).Taken
 	if len(taken) < 2 {
 		t.Fatalf("the iterations do not grow: %+v", taken)
 	}
@@ -100,7 +100,7 @@ func TestNewtonGrows(t *testing.T) {
 				t.Fatalf("from a checkpoint after %d iterations, the loss of iteration %d is %v, not %v", at, i+1, got, losses[i])
 			}
 		}
-		if got := again.Convergence().Taken; len(got) != len(taken) || got[1] != taken[1] {
+		if got := train.Convergence(again).Taken; len(got) != len(taken) || got[1] != taken[1] {
 			t.Errorf("%+v, not %+v", got, taken)
 		}
 	}

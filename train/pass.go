@@ -56,7 +56,7 @@ func NewPass(t *Trainer) (*Pass, error) {
 // layOut lays the pass out. An iterative technique takes as many iterations as the trainer.
 func (p *Pass) layOut() (s *schedule.Schedule, err error) {
 	t := p.trainer
-	p.plan, s, err = rnn.Layout(t.Technique, t.Problem, t.Settings())
+	p.plan, s, err = rnn.Layout(t.Technique, t.Problem, Settings(t))
 	return s, err
 }
 

@@ -60,7 +60,8 @@ func New(s Setup) (*Trainer, error) {
 	s.Problem = Asked(s.Problem, shape)
 	s.Problem.Pass = rnn.Train
 	s.Optimizer.Carry = shape.Continues
-	t := &Trainer{Setup: s, solver: solverOf(s.Technique, s.Knobs)}
+	t := &Trainer{Setup: s}
+	t.solver = newSolver(t)
 	err := t.compile()
 	if err == nil {
 		err = t.begin()
@@ -128,19 +129,19 @@ func (t *Trainer) Took() time.Duration { return t.took }
 // converged for the last, it makes all of them again with more iterations of the technique. So it makes all or
 // none of them. The error is ErrNotConverged if no number is enough.
 func (t *Trainer) Step(ctx context.Context, n int) error {
-	if err := errors.Join(t.fillHistory(), t.find(ctx)); err != nil {
+	if err := errors.Join(t.fillHistory(), t.solver.find(ctx)); err != nil {
 		return err
 	}
 	start := time.Now()
 	defer func() { t.took += time.Since(start) }()
 	if t.solver.knob != "" {
-		return t.solve(ctx, n)
+		return t.solver.solve(ctx, n)
 	}
-	return t.step(ctx, n)
+	return iterate(ctx, t, n)
 }
 
-// step is Step with as many iterations of the technique as were compiled.
-func (t *Trainer) step(ctx context.Context, n int) error {
+// iterate makes n iterations of t, whether or not an iterative technique converges.
+func iterate(ctx context.Context, t *Trainer, n int) error {
 	first := t.iterations + 1
 	made, err := t.run(ctx, n, func(i int) []float32 { return t.Optimizer.Rates(first+i, t.Optimizer.Rate, t.Optimizer.Clip) })
 	t.iterations += made

@@ -115,7 +115,7 @@ func (l *Loop) block() int {
 		return 1
 	}
 	n, made := runsIn(l.each), l.Trainer.Iterations()
-	if l.Trainer.Convergence() != nil {
+	if train.Convergence(l.Trainer) != nil {
 		n = checked - made%checked
 	}
 	n = min(n, l.Limits.Every-made%l.Limits.Every, l.apart()-made%l.apart())
@@ -135,7 +135,7 @@ const checked = 16
 // solving gives r the work of as many iterations of an iterative technique as it takes now.
 func (l *Loop) solving(r *record.Record) error {
 	t := l.Trainer
-	_, s, err := rnn.Layout(t.Technique, t.Problem, t.Settings())
+	_, s, err := rnn.Layout(t.Technique, t.Problem, train.Settings(t))
 	if err == nil {
 		r.Work.Executed, r.Work.Bytes, r.Work.Ops = s.FLOPs(), s.Traffic(), len(s.Nodes)
 	}
@@ -265,7 +265,7 @@ func (l *Loop) report() error {
 	if l.Reference != nil {
 		r.Training.Comparison = &record.Comparison{Curve: l.curve, Loss: l.Reference.Loss, Width: l.Reference.Width}
 	}
-	if c := l.Trainer.Convergence(); c != nil {
+	if c := train.Convergence(l.Trainer); c != nil {
 		r.Training.Convergence = c
 		if err := l.solving(&r); err != nil {
 			return err

@@ -148,7 +148,7 @@ func (j *Job) trainOne(ctx context.Context, n agenda.Network, checkpoint string,
 	case err == nil || errors.Is(err, context.Canceled) || ctx.Err() != nil:
 		return false, err
 	case errors.Is(err, train.ErrNotConverged):
-		r.Training.Iterations, r.Training.Convergence = s.Trainer.Iterations(), s.Trainer.Convergence()
+		r.Training.Iterations, r.Training.Convergence = s.Trainer.Iterations(), train.Convergence(s.Trainer)
 		return false, emit(declined(r, record.NotConverged, record.ReasonUnconverged, err.Error()))
 	case errors.Is(err, schedule.ErrUnsupported):
 		return false, emit(declined(r, record.Skipped, tuner.ReasonOf(err, record.ReasonShape), err.Error()))
