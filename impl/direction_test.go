@@ -49,7 +49,7 @@ func TestDirectionDeclines(t *testing.T) {
 	if _, _, err := rnn.LayoutTraining(naive, p, nil, rnn.Optimizer{Carry: true}); !errors.Is(err, schedule.ErrDirection) {
 		t.Errorf("states that are carried: %v", err)
 	}
-	if _, _, err := rnn.LayoutForward(naive, p, true); !errors.Is(err, schedule.ErrDirection) {
+	if _, _, err := rnn.LayoutForward(naive, p, nil, true); !errors.Is(err, schedule.ErrDirection) {
 		t.Errorf("states that are carried: %v", err)
 	}
 }

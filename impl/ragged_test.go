@@ -45,7 +45,7 @@ func TestRaggedDeclines(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
 		}
 	}
-	if _, _, err := rnn.LayoutForward(naive, p, true); !errors.Is(err, schedule.ErrLengths) {
+	if _, _, err := rnn.LayoutForward(naive, p, nil, true); !errors.Is(err, schedule.ErrLengths) {
 		t.Errorf("states that are carried: %v", err)
 	}
 }

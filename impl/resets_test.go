@@ -59,7 +59,7 @@ func TestResetsDeclines(t *testing.T) {
 	if _, _, err := rnn.LayoutTraining(naive, train, nil, rnn.Optimizer{}); !errors.Is(err, schedule.ErrResets) {
 		t.Errorf("training: %v", err)
 	}
-	if _, _, err := rnn.LayoutForward(naive, p, false); !errors.Is(err, schedule.ErrResets) {
+	if _, _, err := rnn.LayoutForward(naive, p, nil, false); !errors.Is(err, schedule.ErrResets) {
 		t.Errorf("forward: %v", err)
 	}
 }

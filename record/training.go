@@ -49,6 +49,21 @@ type Training struct {
 
 	Comparison *Comparison `json:"comparison"` // with double precision; nil: none
 	Beside     *Beside     `json:"beside"`     // nil: the pass was not timed
+
+	Convergence *Convergence `json:"convergence"` // nil: the technique does not repeat itself
+}
+
+// A Convergence says how an iterative technique solved the minibatches of a training. Where its iterations were
+// not enough, the training went back to the last minibatch of which they were.
+type Convergence struct {
+	Residual float64 `json:"residual"` // largest change of a state by the technique's last iteration, over the largest state: see Verify
+	Taken    []Taken `json:"taken"`    // how many iterations it took, and when they became more
+}
+
+// Taken is how many iterations of its own a technique took for each minibatch after so many of the training.
+type Taken struct {
+	After      int `json:"after"`
+	Iterations int `json:"iterations"`
 }
 
 // Beside compares training with its pass alone. Now and then some iterations are followed by as many

@@ -111,7 +111,7 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	if p.Lengths != "" && o.Replicas > 1 {
 		return nil, nil, fmt.Errorf("rnn: %w: lengths are %.60v, which %d replicas cannot share yet: set lengths to full", schedule.ErrLengths, p.Lengths, o.Replicas)
 	}
-	if err := cmp.Or(canCarry(p, o.Carry), needsVerifying(t)); err != nil {
+	if err := cmp.Or(canCarry(p, o.Carry), needsVerifying(t, k)); err != nil {
 		return nil, nil, err
 	}
 	plan, err := planned(t, p, k, kind{continues: p.History > 0})
@@ -138,13 +138,13 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	return plan, s, nil
 }
 
-// LayoutForward is Layout of forward passes with default knobs. With carry, each run begins with
-// the states after the last step of the previous run.
-func LayoutForward(t Technique, p Problem, carry bool) (*Plan, *schedule.Schedule, error) {
-	if err := cmp.Or(canCarry(p, carry), needsVerifying(t)); err != nil {
+// LayoutForward is Layout of forward passes. With carry, each run begins with the states after the last step
+// of the previous run.
+func LayoutForward(t Technique, p Problem, k knob.Params, carry bool) (*Plan, *schedule.Schedule, error) {
+	if err := cmp.Or(canCarry(p, carry), needsVerifying(t, k)); err != nil {
 		return nil, nil, err
 	}
-	plan, err := planned(t, p, nil, kind{})
+	plan, err := planned(t, p, k, kind{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -54,24 +54,6 @@ type Keeper interface {
 	KeepsHistory()
 }
 
-// An Iterative technique repeats itself until its answer no longer changes. How often that is depends on
-// the data, so it is found by running: see oracle.Residual.
-type Iterative interface {
-	Technique
-
-	// IterationsKnob names the knob that says how many iterations run; 0: few. few are a first try, and
-	// more than most are not worth one.
-	IterationsKnob() (name string, few, most int)
-}
-
-// needsVerifying returns an error for an Iterative technique: whoever lays it out must verify each answer.
-func needsVerifying(t Technique) error {
-	if _, ok := t.(Iterative); ok {
-		return fmt.Errorf("%s: %w: only verifying each answer tells how many iterations it takes: use another technique", t.Name(), schedule.ErrUnsupported)
-	}
-	return nil
-}
-
 // A Plan is a problem with its parameters, inputs and results laid out, and the
 // schedule that a technique adds to it.
 type Plan struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rnnbench/internal/input"
+	"rnnbench/record"
 	"rnnbench/record/files"
 	"rnnbench/rnn"
 	"rnnbench/rnn/schedule"
@@ -32,10 +33,12 @@ type about struct {
 	Optimizer  string  `json:"optimizer"`
 	Iterations int     `json:"iterations"`
 	Seconds    float64 `json:"seconds"`
+
+	Taken []record.Taken `json:"taken,omitempty"` // see record.Convergence
 }
 
 func (t *Trainer) about() about {
-	return about{checkpointVersion, t.Problem.String(), t.Optimizer.String(), t.iterations, t.took.Seconds()}
+	return about{checkpointVersion, t.Problem.String(), t.Optimizer.String(), t.iterations, t.took.Seconds(), t.solver.taken}
 }
 
 // rows is the number of m's first rows that a checkpoint keeps. Of a state it keeps those before
@@ -61,13 +64,15 @@ func (t *Trainer) Save(path string) error {
 	if err != nil {
 		return err
 	}
+	values, err := gatherAll(t)
+	if err != nil {
+		return err
+	}
 	arrays := []torch.Array{numbers(aboutArray, text), numbers(positionArray, t.position)}
-	for _, name := range slices.Sorted(maps.Keys(t.kept(t.replica))) {
-		values, cols, err := t.gather(name)
-		if err != nil {
-			return err
-		}
-		arrays = append(arrays, torch.Array{Name: name, Shape: []int{len(values) / cols, cols}, Values: values})
+	kept := t.kept(t.replica)
+	for _, name := range slices.Sorted(maps.Keys(kept)) {
+		cols := kept[name].Cols
+		arrays = append(arrays, torch.Array{Name: name, Shape: []int{len(values[name]) / cols, cols}, Values: values[name]})
 	}
 	if err := files.Write(path, func(w io.Writer) error { return torch.WriteNPZ(w, arrays) }); err != nil {
 		return fmt.Errorf("checkpoint %s: %w", path, err)
@@ -100,14 +105,19 @@ func (t *Trainer) Load(path string) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", path, err)
 	}
-	t.feed.close()
-	err = t.Source.Restore(position)
-	t.position = t.Source.State()
-	t.feed, t.staged = feedOf(t), nil
-	if err != nil {
+	if err := seek(t, position); err != nil {
 		return fmt.Errorf("checkpoint %s: its position in the data: %w", path, err)
 	}
 	return nil
+}
+
+// seek has t's next minibatch be the one at a position of the source.
+func seek(t *Trainer, position []byte) error {
+	t.feed.close()
+	err := t.Source.Restore(position)
+	t.position = t.Source.State()
+	t.feed, t.staged = feedOf(t), nil
+	return err
 }
 
 // Bounds of what a checkpoint says. A longer training, or another source, is no reason to raise them.
@@ -178,6 +188,9 @@ func (t *Trainer) load(r io.ReaderAt, size int64) ([]byte, error) {
 	}
 	position, err := torch.ReadBytes(r, size, positionArray, maxPosition)
 	if err != nil {
+		return nil, err
+	}
+	if err := t.solver.resume(was.Taken); err != nil {
 		return nil, err
 	}
 	if err := t.scatter(values); err != nil {

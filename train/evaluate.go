@@ -2,21 +2,27 @@ package train
 
 import (
 	"errors"
+	"fmt"
 
 	"rnnbench/device"
 	"rnnbench/rnn"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 	"rnnbench/train/data"
 )
 
 // An Evaluator measures a network under training on data that it is not trained on.
 type Evaluator struct {
+	problem rnn.Problem
+	solving int // iterations of an iterative technique
 	plan    *rnn.Plan
 	program device.Program
 	source  data.Source
 	batch   *minibatch
 	batches int
 	start   []byte // position of source, from which every evaluation begins
+
+	residual float64 // the largest of all minibatches of an evaluation
 }
 
 // Score is a network's result on data. Loss is the mean loss of all steps that count. Top1, Top5
@@ -35,25 +41,63 @@ func (t *Trainer) NewEvaluator(source data.Source, batch, steps, batches int) (*
 	}
 	p := t.Problem
 	p.Pass, p.Batch, p.Steps, p.History = rnn.Forward, batch, steps, 0
-	plan, s, err := rnn.LayoutForward(t.Technique, p, t.Optimizer.Carry)
-	if err != nil {
+	e := &Evaluator{problem: p, source: source, batches: batches, start: source.State()}
+	if err := e.compile(t, t.solver.now+1); err != nil {
 		return nil, err
 	}
-	program, err := t.Device.Compile(s, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &Evaluator{
-		plan: plan, program: program, source: source, batches: batches, start: source.State(),
-		batch: newMinibatch(source, plan.Given.Elements(), plan.Head.Target.Elements()),
-	}, nil
+	e.batch = newMinibatch(source, e.plan.Given.Elements(), e.plan.Head.Target.Elements())
+	return e, nil
 }
 
-func (e *Evaluator) Close() error { return e.program.Close() }
+// compile compiles the forward pass with n iterations of an iterative technique.
+func (e *Evaluator) compile(t *Trainer, n int) error {
+	if e.program != nil {
+		if e.solving == n {
+			return nil
+		}
+		err := e.program.Close()
+		if e.program = nil; err != nil {
+			return err
+		}
+	}
+	plan, s, err := rnn.LayoutForward(t.Technique, e.problem, t.solver.with(nil, n), t.Optimizer.Carry)
+	if err != nil {
+		return err
+	}
+	e.plan, e.solving = plan, n
+	e.program, err = t.Device.Compile(s, nil)
+	return err
+}
+
+func (e *Evaluator) Close() error {
+	if e.program == nil { // it could not be compiled again
+		return nil
+	}
+	return e.program.Close()
+}
 
 // Evaluate scores t's present parameters. It always uses the same minibatches, so that a training
-// in parts gets the scores of one in a piece.
+// in parts gets the scores of one in a piece. An iterative technique takes one more iteration than for training,
+// whose pass ends with a plain step, and more of them if these are not enough. The error is ErrNotConverged if
+// no number is.
 func (e *Evaluator) Evaluate(t *Trainer) (Score, error) {
+	most := t.solver.most
+	for n := t.solver.now + 1; ; n = min(2*n, most) {
+		if err := e.compile(t, n); err != nil {
+			return Score{}, err
+		}
+		score, err := e.once(t)
+		switch {
+		case err != nil || e.residual <= closeEnough(e.problem):
+			return score, err
+		case n >= most:
+			return Score{}, fmt.Errorf("held-out data: %w", unsolved(n, e.residual))
+		}
+	}
+}
+
+// once scores t's present parameters.
+func (e *Evaluator) once(t *Trainer) (Score, error) {
 	into := e.plan.Inputs()
 	for _, one := range t.plan.Updates.Trained {
 		values := make([]float32, one.Param.Elements())
@@ -66,6 +110,7 @@ func (e *Evaluator) Evaluate(t *Trainer) (Score, error) {
 	}
 	var s Score
 	counted := 0
+	e.residual = 0
 	for range e.batches {
 		if err := e.add(&s); err != nil {
 			return Score{}, err
@@ -98,6 +143,11 @@ func (e *Evaluator) add(s *Score) error {
 	if _, err := e.program.Run(1); err != nil {
 		return err
 	}
+	residual, err := oracle.Residual(e.plan, e.program)
+	if err != nil {
+		return err
+	}
+	e.residual = max(e.residual, residual)
 	loss, prob := make([]float32, h.Loss.Elements()), make([]float32, h.Prob.Elements())
 	if err := errors.Join(e.program.Read(h.Loss, loss), e.program.Read(h.Prob, prob)); err != nil {
 		return err

@@ -65,6 +65,7 @@ func fedSetups(t *testing.T) map[string]func(d device.Device) train.Setup {
 			s.Source = uneven{&echo{batch: 4, steps: 8, seed: 7, onehot: true}}
 			return s
 		},
+		"growing iterations": func(d device.Device) train.Setup { return adding(t, d, "newton", "adam:lr=0.3") },
 		"a history": func(d device.Device) train.Setup {
 			s := setup(t, d, "scc", "sgd:lr=1:momentum=0.9:clip=1", rnn.FP32)
 			s.Problem = rnn.Problem{Cell: cell.LSTMC, Hidden: 11, Layers: 1, Batch: 2, Steps: 5, History: 7}

@@ -16,6 +16,7 @@ import (
 type Pass struct {
 	trainer *Trainer
 	plan    *rnn.Plan
+	knobs   knob.Params // of the device
 	program device.Program
 	values  []float32 // kept, so that copies leave nothing to collect while passes are timed
 }
@@ -26,7 +27,8 @@ func NewPass(t *Trainer) (*Pass, error) {
 	if len(t.Replicas) > 0 {
 		return nil, nil
 	}
-	plan, s, err := rnn.Layout(t.Technique, t.Problem, t.Knobs)
+	pass := &Pass{trainer: t}
+	s, err := pass.layOut()
 	if err != nil {
 		return nil, declinedPass(err)
 	}
@@ -44,11 +46,18 @@ func NewPass(t *Trainer) (*Pass, error) {
 	if has := t.Device.Info().Memory; has > 0 && programs*need > has/10*9 {
 		return nil, nil
 	}
-	program, err := t.Device.Compile(s, knobs)
-	if err != nil {
+	pass.knobs = knobs
+	if pass.program, err = t.Device.Compile(s, knobs); err != nil {
 		return nil, declinedPass(err)
 	}
-	return &Pass{trainer: t, plan: plan, program: program}, nil
+	return pass, nil
+}
+
+// layOut lays the pass out. An iterative technique takes as many iterations as the trainer.
+func (p *Pass) layOut() (s *schedule.Schedule, err error) {
+	t := p.trainer
+	p.plan, s, err = rnn.Layout(t.Technique, t.Problem, Settings(t))
+	return s, err
 }
 
 // declinedPass is nil if err says that there can be no such pass.
@@ -63,6 +72,11 @@ func (p *Pass) Close() error { return p.program.Close() }
 
 // Load gives the pass the parameters and the last minibatch of its trainer.
 func (p *Pass) Load() error {
+	if p.plan.Iterations != p.trainer.plan.Iterations {
+		if err := p.recompile(); err != nil {
+			return err
+		}
+	}
 	from, into := p.trainer, p.plan.Inputs()
 	for _, one := range from.plan.Updates.Trained {
 		if err := p.copy(into[one.Name], one.Param); err != nil {
@@ -78,6 +92,18 @@ func (p *Pass) Load() error {
 	}
 	if err == nil {
 		err = p.program.Prepare()
+	}
+	return err
+}
+
+// recompile follows the trainer, whose technique takes more iterations than before.
+func (p *Pass) recompile() error {
+	s, err := p.layOut()
+	if err == nil {
+		err = p.program.Close()
+	}
+	if err == nil {
+		p.program, err = p.trainer.Device.Compile(s, p.knobs)
 	}
 	return err
 }

@@ -35,7 +35,7 @@ func (t *Trainer) compile() error {
 	for i, d := range devices {
 		p := t.Problem
 		p.Batch = parts[i].N
-		plan, s, err := rnn.LayoutTraining(t.Technique, p, t.Knobs, o)
+		plan, s, err := rnn.LayoutTraining(t.Technique, p, Settings(t), o)
 		if err != nil {
 			return err
 		}
@@ -158,6 +158,19 @@ func (t *Trainer) gather(name string) (values []float32, cols int, err error) {
 		}
 	}
 	return values, cols, nil
+}
+
+// gatherAll reads all arrays of a checkpoint of t, by name.
+func gatherAll(t *Trainer) (map[string][]float32, error) {
+	all := map[string][]float32{}
+	for name := range t.kept(t.replica) {
+		values, _, err := t.gather(name)
+		if err != nil {
+			return nil, err
+		}
+		all[name] = values
+	}
+	return all, nil
 }
 
 // values is the number of values that gather returns.

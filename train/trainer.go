@@ -43,6 +43,7 @@ type Trainer struct {
 	position   []byte        // of the source, after the last iteration
 	ready      bool          // all steps of the history come from the data
 	counted    int           // steps of the last minibatch that count
+	solver     solver
 }
 
 // Asked is p with the input and the output that a task needs.
@@ -60,6 +61,7 @@ func New(s Setup) (*Trainer, error) {
 	s.Problem.Pass = rnn.Train
 	s.Optimizer.Carry = shape.Continues
 	t := &Trainer{Setup: s}
+	t.solver = newSolver(t)
 	err := t.compile()
 	if err == nil {
 		err = t.begin()
@@ -123,13 +125,23 @@ func (t *Trainer) Iterations() int { return t.iterations }
 // Took is the time of all iterations: feeding, training and reading the loss.
 func (t *Trainer) Took() time.Duration { return t.took }
 
-// Step makes n iterations. If ctx ends, it finishes those that have begun.
+// Step makes n iterations. If ctx ends, it finishes those that have begun. Where an iterative technique has not
+// converged for the last, it makes all of them again with more iterations of the technique. So it makes all or
+// none of them. The error is ErrNotConverged if no number is enough.
 func (t *Trainer) Step(ctx context.Context, n int) error {
-	if err := t.fillHistory(); err != nil {
+	if err := errors.Join(t.fillHistory(), t.solver.find(ctx)); err != nil {
 		return err
 	}
 	start := time.Now()
 	defer func() { t.took += time.Since(start) }()
+	if t.solver.knob != "" {
+		return t.solver.solve(ctx, n)
+	}
+	return iterate(ctx, t, n)
+}
+
+// iterate makes n iterations of t, whether or not an iterative technique converges.
+func iterate(ctx context.Context, t *Trainer, n int) error {
 	first := t.iterations + 1
 	made, err := t.run(ctx, n, func(i int) []float32 { return t.Optimizer.Rates(first+i, t.Optimizer.Rate, t.Optimizer.Clip) })
 	t.iterations += made

@@ -2,6 +2,7 @@ package tuner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -14,8 +15,8 @@ import (
 )
 
 // converge verifies c. An iterative technique gets as few iterations as its answer takes, unless the user has
-// set how many: the number doubles until the answer is right, and is then narrowed down. The record keeps
-// it. If no number leads to the answer, the status is NotConverged.
+// set how many: see rnn.Fewest. The record keeps it. If no number leads to the answer, the status is
+// NotConverged.
 func (v *verification) converge(ctx context.Context, s *Sweep, c *candidate) error {
 	t, ok := c.Technique.(rnn.Iterative)
 	if !ok {
@@ -23,24 +24,25 @@ func (v *verification) converge(ctx context.Context, s *Sweep, c *candidate) err
 	}
 	name, _, most := t.IterationsKnob()
 	n := &convergence{check: v, sweep: s, c: c, knob: name}
-	given := c.Spec.Knobs[name] > 0
-	right, unconverged, err := n.iterate(ctx, given)
-	tooFew := 0
-	for err == nil && !right && unconverged {
-		tooFew = c.Plan.Iterations
-		if given || tooFew >= most {
-			how := c.record.Verify
-			c.decline(record.NotConverged, record.ReasonUnconverged,
-				fmt.Sprintf("after %d iterations the states still change by %.2g of the largest, and %s", how.Iterations, how.Residual, mismatch(how)))
-			return nil
+	if c.Spec.Knobs[name] > 0 {
+		right, unconverged, err := n.iterate(ctx, true)
+		if err == nil && !right && unconverged {
+			n.decline()
 		}
-		more := min(2*tooFew, most)
-		right, unconverged, err = n.retry(ctx, more, more == most)
-	}
-	if err != nil || !right || given {
 		return err
 	}
-	return n.narrow(ctx, tooFew)
+	found, err := rnn.Fewest(c.Plan.Iterations, most, func(iterations int) (bool, error) { return n.enough(ctx, iterations, most) })
+	switch {
+	case errors.Is(err, errConvergedWrong):
+		return nil
+	case err != nil:
+		return err
+	case found == 0:
+		n.decline()
+	case found != c.Plan.Iterations:
+		_, _, err = n.retry(ctx, found, true)
+	}
+	return err
 }
 
 // A convergence finds how many iterations a candidate takes.
@@ -49,29 +51,36 @@ type convergence struct {
 	sweep *Sweep
 	c     *candidate
 	knob  string // that says how many
+	right bool   // some number has led to the right answer
 }
 
-// narrow finds about the fewest iterations that lead to the right answer, more than tooFew. The candidate
-// has enough.
-func (n *convergence) narrow(ctx context.Context, tooFew int) error {
-	enough := n.c.Plan.Iterations
-	for enough-tooFew > max(1, enough/8) && ctx.Err() == nil {
-		between := (enough + tooFew) / 2
-		right, _, err := n.retry(ctx, between, false)
-		if err != nil {
-			return err
-		}
-		if right {
-			enough = between
-		} else {
-			tooFew = between
-		}
+// errConvergedWrong says that an answer is wrong, and that more iterations would not change it.
+var errConvergedWrong = errors.New("the iterations have converged to a wrong answer")
+
+// enough reports whether so many iterations lead to the right answer. The candidate has them afterwards.
+func (n *convergence) enough(ctx context.Context, iterations, most int) (bool, error) {
+	if n.right && ctx.Err() != nil {
+		return false, nil // what is known to be enough will do
 	}
-	if n.c.Plan.Iterations == enough {
-		return nil
+	var right, unconverged bool
+	var err error
+	if iterations == n.c.Plan.Iterations {
+		right, unconverged, err = n.iterate(ctx, false)
+	} else {
+		right, unconverged, err = n.retry(ctx, iterations, iterations == most)
 	}
-	_, _, err := n.retry(ctx, enough, true)
-	return err
+	if err == nil && !right && !unconverged && !n.right {
+		err = errConvergedWrong
+	}
+	n.right = n.right || right
+	return right, err
+}
+
+// decline gives up on the candidate.
+func (n *convergence) decline() {
+	how := n.c.record.Verify
+	n.c.decline(record.NotConverged, record.ReasonUnconverged,
+		fmt.Sprintf("after %d iterations the states still change by %.2g of the largest, and %s", how.Iterations, how.Residual, mismatch(how)))
 }
 
 // farApart is a residual with which no answer is right: the error of Newton's method after the last

@@ -196,7 +196,7 @@ var table = prepared([]Axis{
 	},
 	{
 		Name: "gain", Help: "by what factor recurrent weights are larger than usual, as a percentage such as 400%: R or, in cells without R, weights of units that multiply states; none: 100%",
-		Title: "gain of recurrent weights (%)", Default: "none", Zero: "none", Neutral: 100, Percent: true, Forms: "whole percentages: 400%, 25%,100%, none",
+		Title: "gain of recurrent weights (%)", Default: "none", Zero: "none", Neutral: 100, Percent: true, Train: true, Forms: "whole percentages: 400%, 25%,100%, none",
 		field: func(p *Point) any { return &p.Gain },
 	},
 	{

@@ -115,6 +115,9 @@ func (l *Loop) block() int {
 		return 1
 	}
 	n, made := runsIn(l.each), l.Trainer.Iterations()
+	if train.Convergence(l.Trainer) != nil {
+		n = checked - made%checked
+	}
 	n = min(n, l.Limits.Every-made%l.Limits.Every, l.apart()-made%l.apart())
 	if l.Limits.Iterations > 0 {
 		n = min(n, l.Limits.Iterations-made)
@@ -123,6 +126,20 @@ func (l *Loop) block() int {
 		n = min(n, l.Recorded-made)
 	}
 	return l.pass.atMost(n)
+}
+
+// checked is the number of iterations for each check of an iterative technique, where a device overlaps them.
+// It does not depend on their time, so that a training in parts is checked as one in a piece.
+const checked = 16
+
+// solving gives r the work of as many iterations of an iterative technique as it takes now.
+func (l *Loop) solving(r *record.Record) error {
+	t := l.Trainer
+	_, s, err := rnn.Layout(t.Technique, t.Problem, train.Settings(t))
+	if err == nil {
+		r.Work.Executed, r.Work.Bytes, r.Work.Ops = s.FLOPs(), s.Traffic(), len(s.Nodes)
+	}
+	return err
 }
 
 // apart is the number of iterations from one reading of the loss to the next. A reading interrupts a
@@ -247,6 +264,12 @@ func (l *Loop) report() error {
 	}
 	if l.Reference != nil {
 		r.Training.Comparison = &record.Comparison{Curve: l.curve, Loss: l.Reference.Loss, Width: l.Reference.Width}
+	}
+	if c := train.Convergence(l.Trainer); c != nil {
+		r.Training.Convergence = c
+		if err := l.solving(&r); err != nil {
+			return err
+		}
 	}
 	r.Training.Beside = l.pass.record(l.read.took / time.Duration(iterations))
 	l.read = readings{}

@@ -147,6 +147,9 @@ func (j *Job) trainOne(ctx context.Context, n agenda.Network, checkpoint string,
 	switch {
 	case err == nil || errors.Is(err, context.Canceled) || ctx.Err() != nil:
 		return false, err
+	case errors.Is(err, train.ErrNotConverged):
+		r.Training.Iterations, r.Training.Convergence = s.Trainer.Iterations(), train.Convergence(s.Trainer)
+		return false, emit(declined(r, record.NotConverged, record.ReasonUnconverged, err.Error()))
 	case errors.Is(err, schedule.ErrUnsupported):
 		return false, emit(declined(r, record.Skipped, tuner.ReasonOf(err, record.ReasonShape), err.Error()))
 	case errors.Is(err, device.ErrStart): // such as a replica without a GPU

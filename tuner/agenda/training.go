@@ -84,5 +84,5 @@ func (n Network) Finished(last *record.Record) bool {
 	if last == nil || last.Training == nil {
 		return false
 	}
-	return last.Status == record.Skipped || last.Status == record.OK && n.Training.Reached(last.Training) != ""
+	return last.Status == record.Skipped || last.Status == record.NotConverged || last.Status == record.OK && n.Training.Reached(last.Training) != ""
 }

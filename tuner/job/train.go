@@ -138,6 +138,9 @@ func line(r *record.Record, alone bool) string {
 	if t.HeldOut != nil {
 		line += fmt.Sprintf(", held-out %.4f, top-1 %.1f %%", t.HeldOut.Loss, 100*t.HeldOut.Top1)
 	}
+	if c := t.Convergence; c != nil {
+		line += fmt.Sprintf(", %s in %s", r.Impl.Name, quantity.Plural(c.Taken[len(c.Taken)-1].Iterations, "iteration"))
+	}
 	line += ", " + rate(1/r.Stats.Median) + " iterations/s"
 	if b := t.Beside; b != nil {
 		line += fmt.Sprintf(", %+.1f %% over the pass", 100*(b.Ratio-1))
