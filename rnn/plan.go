@@ -59,9 +59,9 @@ type Keeper interface {
 type Iterative interface {
 	Technique
 
-	// IterationsKnob names the knob that says how many iterations run; 0: few. few are a first try, and
-	// more than most are not worth one.
-	IterationsKnob() (name string, few, most int)
+	// IterationsKnob names the knob that says how many iterations run; 0: the fewest that answers like p's
+	// took. More than most are not worth a try.
+	IterationsKnob(p Problem) (name string, fewest, most int)
 }
 
 // needsVerifying returns an error for an Iterative technique: whoever lays it out must verify each answer.
