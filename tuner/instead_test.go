@@ -40,7 +40,7 @@ func TestInstead(t *testing.T) {
 	}{
 		{100, 1, "newton", "predicted to take 1 ms; the answer took 3"},
 		{100, 3, "persistent", "newton took 3 iterations, with which it is predicted to take 3.00 s, so this runs instead: predicted to take 2 s"},
-		{3200, 1, "persistent", "newton has not converged in 32 iterations, so this runs instead: predicted to take 2 s"},
+		{1600, 1, "persistent", "newton has not converged in 32 iterations, so this runs instead: predicted to take 2 s"},
 	} {
 		p.Gain = x.gain
 		instead := grid.Spec{Name: "persistent", Label: "auto", Choice: &record.Choice{By: "auto", Impl: "persistent", Why: "predicted to take 2 s", Expected: &record.Expected{Seconds: 2}}}
