@@ -26,7 +26,7 @@ func (v *verification) settle(ctx context.Context, s *Sweep, c *candidate) error
 	case c.record.Status != record.OK || !c.record.Verify.OK:
 		return nil
 	case found > fewest && c.Spec.Instead != nil:
-		slow, err := s.slower(c)
+		slow, err := c.slower(s.Device)
 		if err != nil {
 			return err
 		}
@@ -45,11 +45,11 @@ func (c *candidate) explain(why string) {
 	c.record.Impl.Choice = &choice
 }
 
-// slower returns the predicted time of c, with the iterations that it has, if what was chosen instead is
-// predicted to be faster; "" if not, or if there is no prediction.
-func (s *Sweep) slower(c *candidate) (string, error) {
+// slower returns the time of c on d that is predicted with its number of iterations, if what was chosen
+// instead is predicted to be faster; "" if not, or if there is no prediction.
+func (c *candidate) slower(d device.Device) (string, error) {
 	x := c.Spec.Instead.Choice.Expected
-	model, ok := s.Device.(device.Predictor)
+	model, ok := d.(device.Predictor)
 	if !ok || x == nil {
 		return "", nil
 	}
@@ -84,8 +84,8 @@ func (v *verification) replace(ctx context.Context, s *Sweep, c *candidate, why 
 	return v.run(ctx, s, c)
 }
 
-// skips reports whether c has a record already, or what may have run instead of it.
-func (s *Sweep) skips(c *candidate) (bool, error) {
+// recorded reports whether c has a record already, or what may have run instead of it.
+func (c *candidate) recorded(s *Sweep) (bool, error) {
 	switch {
 	case s.Skip == nil:
 		return false, nil

@@ -165,7 +165,7 @@ func (s *Sweep) survey(ctx context.Context, tasks []Task) ([][]*candidate, error
 			if err != nil {
 				return nil, err
 			}
-			done, err := s.skips(c)
+			done, err := c.recorded(s)
 			if err != nil {
 				return nil, err
 			}
