@@ -119,6 +119,32 @@ func TestUnconverged(t *testing.T) {
 	}
 }
 
+// TestGains: larger recurrent weights have a table of their own, which says where the method does not converge.
+func TestGains(t *testing.T) {
+	recs := crossover(t, gpu, func(p record.Point) int {
+		switch p.Gain {
+		case 1600:
+			return 0
+		case 400:
+			return 7
+		}
+		return 3
+	})
+	rep := report(t, "newton-crossover", recs, gpu)
+	if about(rep, "at 100 %: 3 iterations; at 400 %: 7 iterations; at 1600 %: not converged at 4 of 4 points.") == "" {
+		t.Errorf("%q", rep.Findings)
+	}
+	rows := rep.Tables[2].Rows
+	for _, row := range rows {
+		if status := row[8].Text; (status == "not converged") != (row[3].Text == "1600 %") {
+			t.Errorf("%v", row)
+		}
+	}
+	if len(rows) != 16 || len(rep.Tables[0].Rows) != 41 {
+		t.Errorf("%d layers with a gain, %d of the map", len(rows), len(rep.Tables[0].Rows))
+	}
+}
+
 // TestCrossoverPoints: the full maps have about as many points as are planned, and the GPU's has all sizes
 // that were measured before.
 func TestCrossoverPoints(t *testing.T) {

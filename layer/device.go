@@ -115,9 +115,7 @@ func (d *Device) oracle(pass rnn.Pass, race bool) *auto.Oracle {
 	o := &auto.Oracle{
 		Device: d.device, Info: info, Techniques: impl.Own(), Limit: d.free(), Cache: "hot", Tool: d.version, Libraries: libraries, Steady: true,
 		Allowed: func(name string) bool {
-			t := impl.Lookup(name)
-			_, iterates := t.(rnn.Iterative)
-			return t != nil && !iterates && (name != "scc" || pass == rnn.Forward)
+			return impl.Lookup(name) != nil && (name != "scc" || pass == rnn.Forward)
 		},
 		Read: func() (*wisdom.Book, error) {
 			if path == "" {

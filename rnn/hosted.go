@@ -20,7 +20,7 @@ func LayoutHosted(t Technique, p Problem, k knob.Params) (*Plan, *schedule.Sched
 	if p.Output > 0 || p.History > 0 || p.Resets > 0 || p.Calls > 0 || p.OneHot || p.Symbols > 0 || p.Norm != "" {
 		return nil, nil, fmt.Errorf("rnn: %w: a host program runs plain layers, without embedding, output layer, norm, resets, history and calls", schedule.ErrUnsupported)
 	}
-	if err := needsVerifying(t, nil); err != nil {
+	if err := needsVerifying(t, p, nil); err != nil {
 		return nil, nil, err
 	}
 	plan, err := planned(t, p, k, kind{hosted: true})

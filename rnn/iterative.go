@@ -12,16 +12,16 @@ import (
 type Iterative interface {
 	Technique
 
-	// IterationsKnob names the knob that says how many iterations run; 0: few. few are a first try, and
-	// more than most are not worth one.
-	IterationsKnob() (name string, few, most int)
+	// IterationsKnob names the knob that says how many iterations run; 0: the fewest that answers like p's
+	// took. More than most are not worth a try.
+	IterationsKnob(p Problem) (name string, fewest, most int)
 }
 
 // needsVerifying returns an error for an Iterative technique, unless k says how many iterations it takes.
 // Whoever says so must look whether they were enough, after each run or now and then.
-func needsVerifying(t Technique, k knob.Params) error {
+func needsVerifying(t Technique, p Problem, k knob.Params) error {
 	if i, ok := t.(Iterative); ok {
-		if name, _, _ := i.IterationsKnob(); k[name] == 0 {
+		if name, _, _ := i.IterationsKnob(p); k[name] == 0 {
 			return fmt.Errorf("%s: %w: only verifying each answer tells how many iterations it takes: use another technique", t.Name(), schedule.ErrUnsupported)
 		}
 	}

@@ -111,7 +111,7 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	if p.Lengths != "" && o.Replicas > 1 {
 		return nil, nil, fmt.Errorf("rnn: %w: lengths are %.60v, which %d replicas cannot share yet: set lengths to full", schedule.ErrLengths, p.Lengths, o.Replicas)
 	}
-	if err := cmp.Or(canCarry(p, o.Carry), needsVerifying(t, k)); err != nil {
+	if err := cmp.Or(canCarry(p, o.Carry), needsVerifying(t, p, k)); err != nil {
 		return nil, nil, err
 	}
 	plan, err := planned(t, p, k, kind{continues: p.History > 0})
@@ -141,7 +141,7 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 // LayoutForward is Layout of forward passes. With carry, each run begins with the states after the last step
 // of the previous run.
 func LayoutForward(t Technique, p Problem, k knob.Params, carry bool) (*Plan, *schedule.Schedule, error) {
-	if err := cmp.Or(canCarry(p, carry), needsVerifying(t, k)); err != nil {
+	if err := cmp.Or(canCarry(p, carry), needsVerifying(t, p, k)); err != nil {
 		return nil, nil, err
 	}
 	plan, err := planned(t, p, k, kind{})

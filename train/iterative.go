@@ -38,7 +38,7 @@ func newSolver(t *Trainer) solver {
 	if !ok {
 		return s
 	}
-	s.knob, s.few, s.most = i.IterationsKnob()
+	s.knob, s.few, s.most = i.IterationsKnob(t.Problem)
 	if given := t.Knobs[s.knob]; given > 0 {
 		s.few, s.most, s.taken = given, given, []record.Taken{{Iterations: given}}
 	}

@@ -22,7 +22,7 @@ func (v *verification) converge(ctx context.Context, s *Sweep, c *candidate) err
 	if !ok {
 		return v.run(ctx, s, c)
 	}
-	name, _, most := t.IterationsKnob()
+	name, _, most := t.IterationsKnob(c.Problem)
 	n := &convergence{check: v, sweep: s, c: c, knob: name}
 	if c.Spec.Knobs[name] > 0 {
 		right, unconverged, err := n.iterate(ctx, true)

@@ -103,12 +103,12 @@ func (s *Sweep) ready(ctx context.Context, c *candidate, check *verification) {
 	}
 	s.watch(Event{Phase: Verifying, Point: c.record.Point, Label: c.Spec.Label})
 	if s.Settings.Verify {
-		if err := check.converge(ctx, s, c); err != nil {
+		if err := check.settle(ctx, s, c); err != nil {
 			s.fail(c, err)
 			return
 		}
 		lap(&cost.Verify)
-		if v := c.record.Verify; !v.OK {
+		if v := c.record.Verify; v == nil || !v.OK {
 			c.close()
 			if c.record.Status == record.OK {
 				c.decline(record.Incorrect, record.ReasonMismatch, mismatch(v))

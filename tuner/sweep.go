@@ -165,7 +165,11 @@ func (s *Sweep) survey(ctx context.Context, tasks []Task) ([][]*candidate, error
 			if err != nil {
 				return nil, err
 			}
-			if s.Skip != nil && s.Skip(c.record.Key()) {
+			done, err := c.recorded(s)
+			if err != nil {
+				return nil, err
+			}
+			if done {
 				continue
 			}
 			if c.Reason == "" && ahead != nil && c.record.Rival == nil {

@@ -89,6 +89,7 @@ func explainCommand(p *program) *cobra.Command {
 
 // explainPoint explains the point that flags name.
 func explainPoint(ctx context.Context, p *program, cmd *cobra.Command, f *explainFlags) error {
+	f.Verified = true // as where sweep runs it
 	if err := f.resolve(p); err != nil {
 		return misused(cmd, err)
 	}

@@ -226,6 +226,7 @@ func listExperiments(p *program, format string) error {
 // run lacks.
 func reproduce(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, e study.Experiment, size study.Size, before *record.Manifest, of *session.Entry) error {
 	c := &f.Config
+	f.Verified = true
 	c.Measure.Energy = c.Measure.Energy || e.Energy
 	f.Rivals, c.Grid.Impl, c.Grid.SkipImpl = e.Rivals != "" || e.TakesRivals, nil, nil // an experiment names its own techniques
 	j, err := job.Open(&f.Request, before, p)

@@ -65,7 +65,10 @@ Every call is timed alone.`,
 	})
 	formatFlags(p, cmd, &f.format, &f.baseline)
 	completeGrid(cmd)
-	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error { return sweep(ctx, p, cmd, f) })
+	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
+		f.Verified = true
+		return sweep(ctx, p, cmd, f)
+	})
 }
 
 // flags adds the flags that say what is measured, how and where.

@@ -141,6 +141,7 @@ func (f *tuneFlags) shares() (err error) {
 
 // tune finds the winners of the grid that the flags name. A dry run prints how many candidates there are.
 func tune(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags) error {
+	f.Verified = true
 	if err := f.resolve(p); err != nil {
 		return misused(cmd, err)
 	}

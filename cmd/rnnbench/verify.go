@@ -52,6 +52,7 @@ and saves nothing. It exits with 3 if an answer is wrong.`,
 }
 
 func verify(ctx context.Context, p *program, cmd *cobra.Command, f *sweepFlags, format string) error {
+	f.Verified = true
 	if err := f.resolve(p); err != nil {
 		return misused(cmd, err)
 	}

@@ -185,6 +185,7 @@ func wisdomLookup(p *program) *cobra.Command {
 		if err := s.resolve(p); err != nil {
 			return misused(cmd, err)
 		}
+		s.Verified = true
 		b, err := bench.Open(s.Options, p)
 		if err != nil {
 			return misused(cmd, err)

@@ -46,35 +46,52 @@ var diagonal = sync.OnceValue(func() string {
 // A width is a number of channels, as sequences and units.
 type width struct{ batch, hidden int }
 
-// layers returns the points of the map: of each width all steps up to most values, of which memory has
-// several. A list of another axis, such as a scale of the recurrent weights, is one more loop in it.
-func layers(widths []width, steps []int, most int) (all []record.Point) {
+// usual is the list of gains that leaves recurrent weights as they are drawn.
+var usual = []int{0}
+
+// gains says how large recurrent weights are, in percent of those usually drawn.
+var gains = []int{25, 100, 400, 1600}
+
+// layers returns points of the map: of each width all steps up to most values, of which memory has
+// several, with each gain. A list of another axis is one more loop in it.
+func layers(widths []width, steps []int, most int, gains []int) (all []record.Point) {
 	for _, w := range widths {
 		for _, n := range steps {
-			if w.batch*w.hidden*n <= most {
-				all = append(all, record.Point{Cell: diagonal(), Pass: "forward", Input: 1, Hidden: w.hidden, Layers: 1, Steps: n, Batch: w.batch, Precision: "fp32"})
+			for _, g := range gains {
+				if w.batch*w.hidden*n <= most {
+					all = append(all, record.Point{Cell: diagonal(), Pass: "forward", Input: 1, Hidden: w.hidden, Layers: 1, Steps: n, Batch: w.batch, Precision: "fp32", Gain: g})
+				}
 			}
 		}
 	}
 	return all
 }
 
+// stronger returns layers with larger and smaller recurrent weights.
+func stronger(s study.Size) []record.Point {
+	steps := []int{256}
+	if s != study.Quick {
+		steps = []int{1 << 10, 1 << 13}
+	}
+	return layers([]width{{1, 16}, {8, 64}}, steps, 1<<22, gains)
+}
+
 // points returns the map that a size has on a device.
 func points(s study.Size, on study.Target) []record.Point {
 	switch {
 	case s == study.Quick && on.GPU:
-		return layers([]width{{1, 8}, {1, 256}, {16, 256}, {64, 1024}}, []int{256, 4096}, 1<<24)
+		return layers([]width{{1, 8}, {1, 256}, {16, 256}, {64, 1024}}, []int{256, 4096}, 1<<24, usual)
 	case s == study.Quick:
-		return layers([]width{{1, 1}, {1, 64}, {8, 64}}, []int{256, 4096}, 1<<18)
+		return layers([]width{{1, 1}, {1, 64}, {8, 64}}, []int{256, 4096}, 1<<18, usual)
 	case !on.GPU:
-		return layers([]width{{1, 1}, {1, 16}, {1, 64}, {1, 256}, {8, 64}, {8, 512}}, []int{256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18}, 1<<22)
+		return layers([]width{{1, 1}, {1, 16}, {1, 64}, {1, 256}, {8, 64}, {8, 512}}, []int{256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18}, 1<<22, usual)
 	}
-	all := layers([]width{{1, 8}, {1, 32}, {1, 256}, {1, 1024}, {8, 256}, {4, 1024}, {8, 2048}, {64, 1024}, {64, 4096}}, []int{256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20}, 1<<26)
+	all := layers([]width{{1, 8}, {1, 32}, {1, 256}, {1, 1024}, {8, 256}, {4, 1024}, {8, 2048}, {64, 1024}, {64, 4096}}, []int{256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20}, 1<<26, usual)
 	for _, odd := range []struct {
 		width
 		steps int
 	}{{width{16, 768}, 1024}, {width{64, 1024}, 512}} { // where a serial kernel won in first trials
-		all = append(all, layers([]width{odd.width}, []int{odd.steps}, 1<<26)...)
+		all = append(all, layers([]width{odd.width}, []int{odd.steps}, 1<<26, usual)...)
 	}
 	return all
 }
@@ -101,5 +118,5 @@ func parts(s study.Size, on study.Target) []study.Part {
 		short := slices.DeleteFunc(slices.Clone(all), func(p record.Point) bool { return p.Steps > mostLaunched })
 		list = append(list, study.Part{Points: short, Specs: []grid.Spec{form.StepByStep(launched)}})
 	}
-	return list
+	return append(list, study.Part{Points: stronger(s), Specs: specs})
 }

@@ -1,6 +1,8 @@
 package danieli
 
 import (
+	"fmt"
+
 	"rnnbench/experiments/estimate"
 	"rnnbench/experiments/pick"
 	"rnnbench/experiments/show"
@@ -17,10 +19,10 @@ type race struct {
 	times                            estimate.Estimate // how many times as fast as the serial kernel Newton's method is
 }
 
-// races returns the layers of recs.
-func races(recs []record.Record) (all []race) {
+// races returns the layers of recs: those of the map, or those with a gain.
+func races(recs []record.Record, gain bool) (all []race) {
 	for _, p := range pick.Points(recs) {
-		if p.Cell == surrogate {
+		if p.Cell == surrogate || (p.Gain > 0) != gain {
 			continue
 		}
 		here := func(q record.Point) bool { return q == p }
@@ -59,6 +61,43 @@ func iterations(r *record.Record) int {
 	return r.Verify.Iterations
 }
 
+// tableOfGains has a row for each layer with a gain.
+func tableOfGains(all []race) *table.Table {
+	t := &table.Table{Title: "The same by the gain: how large recurrent weights are", Columns: []table.Column{
+		show.Column("Seq.", "batch"), show.Column("Units", "hidden"), show.Column("Steps", "steps"), show.Column("Gain", "gain"), show.Column("newton", "newton_s"),
+		show.Column("serial", "serial_s"), show.Column("Iter.", "iterations"), show.Column("×", "ratio"), {Name: "Status", Key: "status"}}}
+	for _, x := range all {
+		status := "converged"
+		switch {
+		case x.unconverged != nil:
+			status = "not converged"
+		case x.newton == nil:
+			status = "–"
+		}
+		t.Rows = append(t.Rows, []table.Cell{
+			table.Int(x.Batch), table.Int(x.Hidden), table.Int(x.Steps), table.Number(float64(x.Gain), fmt.Sprintf("%d %%", x.Gain)),
+			seconds(x.newton), seconds(x.serial), x.taken(), show.Number(x.times.At, "%.2f"), table.Text(status)})
+	}
+	t.Notes = []string{"Gain: in percent of the recurrent weights usually drawn."}
+	return t
+}
+
+// seconds is a cell of r's time.
+func seconds(r *record.Record) table.Cell {
+	if r == nil {
+		return show.Missing()
+	}
+	return table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s"))
+}
+
+// taken is a cell of how many iterations the answer took, or were tried.
+func (x race) taken() table.Cell {
+	if n := max(iterations(x.newton), iterations(x.unconverged)); n > 0 {
+		return table.Int(n)
+	}
+	return show.Missing()
+}
+
 // tableOfRaces has a row for each layer.
 func tableOfRaces(all []race) *table.Table {
 	t := &table.Table{Title: "GRU with a diagonal recurrence: forward pass, one input", Columns: []table.Column{
@@ -71,21 +110,12 @@ func tableOfRaces(all []race) *table.Table {
 	if failing {
 		t.Columns = append(t.Columns, table.Column{Name: "Status", Key: "status"})
 	}
-	seconds := func(r *record.Record) table.Cell {
-		if r == nil {
-			return show.Missing()
-		}
-		return table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s"))
-	}
 	for _, x := range all {
-		took, status := show.Missing(), ""
-		if n := max(iterations(x.newton), iterations(x.unconverged)); n > 0 {
-			took = table.Int(n)
-		}
+		status := ""
 		if x.unconverged != nil {
 			status = "not converged"
 		}
-		row := []table.Cell{table.Int(x.Batch), table.Int(x.Hidden), table.Int(x.Steps), seconds(x.newton), seconds(x.serial), seconds(x.single), took, show.Number(x.times.At, "%.2f")}
+		row := []table.Cell{table.Int(x.Batch), table.Int(x.Hidden), table.Int(x.Steps), seconds(x.newton), seconds(x.serial), seconds(x.single), x.taken(), show.Number(x.times.At, "%.2f")}
 		if failing {
 			row = append(row, table.Text(status))
 		}

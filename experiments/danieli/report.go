@@ -17,11 +17,14 @@ import (
 )
 
 func reportCrossover(recs []record.Record, on study.Target) (*study.Report, error) {
-	all := races(recs)
+	all, stronger := races(recs, false), races(recs, true)
 	if !slices.ContainsFunc(all, func(x race) bool { return x.newton != nil || x.unconverged != nil }) {
 		return nil, errors.New("experiments: no records of Newton's method")
 	}
 	rep := &study.Report{Tables: []*table.Table{tableOfRaces(all), besidePapers(all)}}
+	if len(stronger) > 0 {
+		rep.Tables = append(rep.Tables, tableOfGains(stronger))
+	}
 	var over estimate.Duel
 	for _, x := range all {
 		over.Add(x.serial, x.newton)
@@ -32,6 +35,9 @@ func reportCrossover(recs []record.Record, on study.Target) (*study.Report, erro
 	}
 	rep.Findings = append(rep.Findings, costs(all, on)...)
 	if s := unconverged(all); s != "" {
+		rep.Findings = append(rep.Findings, s)
+	}
+	if s := grown(stronger); s != "" {
 		rep.Findings = append(rep.Findings, s)
 	}
 	fig := figure(all, on)
@@ -106,6 +112,42 @@ func costs(all []race, on study.Target) (said []string) {
 		said = append(said, fmt.Sprintf("Newton's method moves up to %s, %s of a copy's rate.", quantity.SI(fastest, "B/s"), show.Share(fastest/on.Copy)))
 	}
 	return said
+}
+
+// grown says how many iterations answers take at each gain, and where the method does not converge.
+func grown(all []race) string {
+	took, tried, failed := map[int][]int{}, map[int]int{}, map[int]int{}
+	for _, x := range all {
+		switch n := iterations(x.newton); {
+		case x.unconverged != nil:
+			failed[x.Gain]++
+		case n > 0:
+			took[x.Gain] = append(took[x.Gain], n)
+		default:
+			continue
+		}
+		tried[x.Gain]++
+	}
+	var words []string
+	for _, g := range slices.Sorted(maps.Keys(tried)) {
+		var found []string
+		if list := took[g]; len(list) > 0 {
+			few, many := slices.Min(list), slices.Max(list)
+			s := quantity.Plural(many, "iteration")
+			if few < many {
+				s = fmt.Sprintf("%d to %s", few, s)
+			}
+			found = append(found, s)
+		}
+		if n := failed[g]; n > 0 {
+			found = append(found, fmt.Sprintf("not converged at %d of %s", n, quantity.Plural(tried[g], "point")))
+		}
+		words = append(words, fmt.Sprintf("%d %%: %s", g, strings.Join(found, ", ")))
+	}
+	if words == nil {
+		return ""
+	}
+	return "By the gain of recurrent weights, at " + strings.Join(words, "; at ") + "."
 }
 
 // span spells a sorted list of iterations, such as "4 to 8 iterations".

@@ -415,8 +415,8 @@ var errUnconverged = errors.New("it has not converged")
 // again is check with more iterations.
 func again(t *testing.T, d device.Device, tech rnn.Technique, k knob.Params, choose func(all []knob.Params, what string) []knob.Params, data *rnn.Data, want []oracle.Tensor) error {
 	t.Helper()
-	name, few, most := tech.(rnn.Iterative).IterationsKnob()
-	n := max(k[name], few)
+	name, fewest, most := tech.(rnn.Iterative).IterationsKnob(data.Problem)
+	n := cmp.Or(k[name], fewest)
 	if n >= most {
 		t.Fatalf("%v: %v", k, errUnconverged)
 	}

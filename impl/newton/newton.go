@@ -37,8 +37,7 @@ func (Technique) Doc() string {
 // withIterations adds the knob of iterations to those of blocks. A tuner does not turn it: how many are
 // needed depends on the data.
 func withIterations(blocks []knob.Knob) []knob.Knob {
-	name, _, _ := Technique{}.IterationsKnob()
-	all := []knob.Knob{{Name: name, Doc: "iterations of Newton's method; 0: the fewest that converge, which verifying finds", Values: []int{0}, Min: 0, Max: 1024}}
+	all := []knob.Knob{{Name: iterations, Doc: "iterations of Newton's method; 0: the fewest that converge, which verifying finds", Values: []int{0}, Min: 0, Max: 1024}}
 	for _, k := range blocks {
 		if !k.Internal { // package scan's knob alone times scans, which are not those of an iteration
 			all = append(all, k)
@@ -57,9 +56,6 @@ func (Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
 	return withIterations(scan.Technique{}.LaunchedKnobs(p))
 }
 
-// IterationsKnob implements rnn.Iterative.
-func (Technique) IterationsKnob() (name string, few, most int) { return "iterations", 4, 32 }
-
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	c := p.Cell
@@ -77,9 +73,8 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	case p.Pass == rnn.Train && c.Newton.Back == nil:
 		return fmt.Errorf("%w: the gradient of %v ties %d states of a unit, and scans run them one by one", schedule.ErrCell, c, len(c.States))
 	}
-	name, few, _ := Technique{}.IterationsKnob()
-	if p.Iterations = k[name]; p.Iterations == 0 {
-		p.Iterations = few
+	if p.Iterations = k[iterations]; p.Iterations == 0 {
+		p.Iterations = fewest(p.Problem)
 	}
 	r := &recurrence{Plan: p, step: c, guessed: []int{c.Through}, layers: make([]layer, p.Reads())}
 	if c.Newton != nil {

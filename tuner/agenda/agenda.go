@@ -94,6 +94,9 @@ func (a Agenda) Decided(decide func(record.Point, grid.Spec) (grid.Spec, error))
 				if specs[j], err = decide(at, s); err != nil {
 					return a, err
 				}
+				if other := specs[j].Instead; other != nil && part.Training != nil { // which verifies no answer
+					specs[j] = *other
+				}
 			}
 			if n := len(q.Parts); n == first || !slices.EqualFunc(q.Parts[n-1].Specs, specs, sameSpec) {
 				q.Parts = append(q.Parts, Part{Specs: specs, Training: part.Training})

@@ -34,6 +34,7 @@ type Oracle struct {
 	Allowed    func(technique string) bool // whether auto may choose it
 	Limit      int64                       // bytes that a technique may take; 0: unknown
 	Steady     bool                        // inference keeps its weights from run to run, as for a host program
+	Verified   bool                        // whoever runs a choice verifies its answer, so its technique may be iterative
 
 	Read      func() (*wisdom.Book, error) // the wisdom, read once
 	Cache     string                       // "hot" or "cold": only such entries count
@@ -70,6 +71,10 @@ func (o *Oracle) Decide(p record.Point, s grid.Spec) (grid.Spec, error) {
 		o.known[p] = found
 	}
 	found.Label = s.Label
+	if found.Instead != nil {
+		instead := *found.Instead
+		instead.Label, found.Instead = s.Label, &instead
+	}
 	return found, nil
 }
 
@@ -82,7 +87,7 @@ func (o *Oracle) decide(p record.Point) (grid.Spec, error) {
 		}
 	}
 	s, remarks, err := o.tuned(p)
-	if err != nil || s.Choice != nil {
+	if err != nil || s.Choice != nil && !o.iterates(s) {
 		return s, err
 	}
 	if o.Objective == record.OfEnergy {
@@ -92,10 +97,42 @@ func (o *Oracle) decide(p record.Point) (grid.Spec, error) {
 	if err != nil {
 		return s, err
 	}
+	if s.Choice == nil {
+		s, err = o.pick(p, all, declined, remarks)
+	}
+	if err != nil || !o.iterates(s) {
+		return s, err
+	}
+	instead, err := o.direct(p, all, declined)
+	s.Instead = &instead
+	return s, err
+}
+
+// pick chooses among the contenders of predict or, where there are none, by a rule.
+func (o *Oracle) pick(p record.Point, all []contender, declined, remarks string) (grid.Spec, error) {
 	if len(all) > 0 {
 		return o.cheapest(p, all, remarks)
 	}
 	return o.usual(p, remarks+declined)
+}
+
+// direct chooses among the contenders that need no iterations, without a race.
+func (o *Oracle) direct(p record.Point, all []contender, declined string) (grid.Spec, error) {
+	without := *o
+	without.Verified, without.Race = false, nil
+	return without.pick(p, slices.DeleteFunc(all, func(c contender) bool { return o.iterates(c.spec) }), declined, "")
+}
+
+// may reports whether auto may choose t: iterative techniques only where their answers are verified.
+func (o *Oracle) may(t rnn.Technique) bool {
+	_, iterative := t.(rnn.Iterative)
+	return o.Allowed(t.Name()) && (o.Verified || !iterative)
+}
+
+// iterates reports whether the technique of s is iterative.
+func (o *Oracle) iterates(s grid.Spec) bool {
+	_, yes := o.lookup(s.Name).(rnn.Iterative)
+	return yes
 }
 
 // choose completes a spec with the reason for its choice.

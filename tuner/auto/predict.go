@@ -21,6 +21,8 @@ type contender struct {
 	spec    grid.Spec
 	seconds float64 // predicted; 0: unknown
 	error   float64 // of the model, relative
+
+	iterations int // of an iterative technique, the fewest to be expected; 0: it is none
 }
 
 // dominated lists techniques that are never predicted, since another one does the same work in fewer
@@ -52,7 +54,7 @@ func (o *Oracle) predict(p record.Point) (all []contender, declined string, err 
 		return nil, "", nil
 	}
 	for _, t := range o.Techniques {
-		if slices.Contains(dominated, t.Name()) || !o.Allowed(t.Name()) || iterates(t) {
+		if slices.Contains(dominated, t.Name()) || !o.may(t) {
 			continue
 		}
 		for i, knobs := range append([]knob.Params{nil}, o.furtherSettings(t.Name(), p)...) {
@@ -75,13 +77,6 @@ func (o *Oracle) predict(p record.Point) (all []contender, declined string, err 
 	}
 	slices.SortStableFunc(all, func(a, b contender) int { return cmp.Compare(a.seconds, b.seconds) })
 	return all, declined, nil
-}
-
-// iterates reports whether only running t tells how many iterations it takes, so that nothing predicts its
-// time.
-func iterates(t rnn.Technique) bool {
-	_, ok := t.(rnn.Iterative)
-	return ok
 }
 
 // predictForms lists the forms of a layout that the model can predict.
@@ -114,7 +109,7 @@ func (o *Oracle) predictForms(model device.Predictor, l *tuner.Layout) (all []co
 			return nil, fmt.Errorf("auto: %s: %w", s, err)
 		}
 		if found.Seconds > 0 {
-			all = append(all, contender{spec: s, seconds: found.Seconds, error: found.Error})
+			all = append(all, contender{spec: s, seconds: found.Seconds, error: found.Error, iterations: l.Plan.Iterations})
 		}
 	}
 	return all, nil
@@ -143,6 +138,9 @@ func (o *Oracle) cheapest(p record.Point, all []contender, remarks string) (grid
 	best := all[0]
 	x := &record.Expected{Seconds: best.seconds, Error: best.error}
 	c := record.Choice{Match: Predicted, Expected: x, Why: "predicted to take " + quantity.SI(best.seconds, "s")}
+	if best.iterations > 0 {
+		c.Why += " with " + quantity.Plural(best.iterations, "iteration") + ", the fewest that such answers took"
+	}
 	if i := rival(all); i > 0 {
 		x.RunnerUp, x.Margin = o.format(p, all[i].spec), all[i].seconds/best.seconds-1
 		c.Why += fmt.Sprintf("; %s would take %s", x.RunnerUp, quantity.SI(all[i].seconds, "s"))

@@ -22,7 +22,7 @@ func (o *Oracle) tuned(p record.Point) (s grid.Spec, remarks string, err error) 
 			strange += passedOver(m, grid.Unknown("technique", m.Impl, o.names()))
 			continue
 		}
-		if !o.Allowed(m.Impl) {
+		if !o.may(o.lookup(m.Impl)) {
 			continue
 		}
 		l, err := o.accepted(p, grid.Spec{Name: m.Impl, Knobs: knob.Params(m.Knobs)})

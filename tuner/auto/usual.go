@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"rnnbench/record"
+	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/tuner/grid"
 )
@@ -46,7 +47,7 @@ func (o *Oracle) allowed(p record.Point) []string {
 	names := Usual(o.Info.Key, p)
 	if !o.Allowed(fallback) {
 		for _, t := range o.Techniques {
-			if !slices.Contains(names, t.Name()) && !iterates(t) {
+			if _, iterative := t.(rnn.Iterative); !iterative && !slices.Contains(names, t.Name()) {
 				names = append(names, t.Name())
 			}
 		}

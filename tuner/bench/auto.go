@@ -21,6 +21,7 @@ func (b *Bench) oracle(from Options) *auto.Oracle {
 	tool, libraries := b.Versions()
 	o := &auto.Oracle{
 		Device: b.Device, Info: b.Info, Techniques: impl.All(), Limit: b.Free(), Cache: c.Measure.Cache, Objective: from.Objective, Tool: tool, Libraries: libraries,
+		Verified: from.Verified && c.Measure.Verify,
 		Allowed: func(name string) bool {
 			return impl.Lookup(name) != nil && !slices.Contains(c.Grid.SkipImpl, name) && (!IsVendor(name) || from.Vendor && slices.Contains(b.defaultTechniques(), name))
 		},

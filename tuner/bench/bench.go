@@ -38,6 +38,7 @@ type Options struct {
 	Wisdom    string // file of the wisdom that auto follows; "": the user's
 	Vendor    bool   // auto may choose the vendor's library
 	Race      bool   // auto times its best predictions
+	Verified  bool   // answers of auto's choices are verified, so it may choose an iterative technique
 	Objective string // of the wisdom: "" for time, or record.OfEnergy
 	Rivals    bool   // start the configured rivals
 	Times     bool   // runs will be timed, so warn of what else uses the device

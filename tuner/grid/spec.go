@@ -17,6 +17,10 @@ type Spec struct {
 	Knobs knob.Params
 
 	Choice *record.Choice // how it was chosen; nil: by the user
+
+	// Instead runs in the place of a chosen technique whose iterations do not converge, or take longer than
+	// expected; nil: nothing does.
+	Instead *Spec
 }
 
 // ParseSpec reads [label=]name[:knob=value...]. The name must be among impls; nil: any name. The label

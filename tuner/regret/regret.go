@@ -79,23 +79,40 @@ func summary(shares []float64) string {
 }
 
 // Measure finds the fastest of specs at a point by t and adds the regret of choice, which was laid out
-// as l. It does not change the wisdom.
+// as l, or of what is chosen instead if its iterations do not converge. It does not change the wisdom.
 func (g *List) Measure(ctx context.Context, t *tuner.Tune, at record.Point, specs []grid.Spec, choice grid.Spec, l *tuner.Layout) (*tuner.Verdict, error) {
-	was := record.Record{Point: at, Device: t.Device.Info().Key, Impl: record.Impl{Name: choice.Name}}
-	if l.Reason == "" {
-		was.Impl.Knobs = l.Settings()
-	}
-	v, err := t.Tune(ctx, at, specs, was.Impl)
+	was := settingsOf(choice, l)
+	v, err := t.Tune(ctx, at, specs, was)
 	if err != nil || v.Winner < 0 {
 		return v, err
 	}
-	i := slices.IndexFunc(v.Records, func(r *record.Record) bool { return r != nil && r.Key() == was.Key() })
+	find := func(x record.Impl) int {
+		was := record.Record{Point: at, Device: t.Device.Info().Key, Impl: x}
+		return slices.IndexFunc(v.Records, func(r *record.Record) bool { return r != nil && r.Key() == was.Key() })
+	}
+	i := find(was)
+	if i >= 0 && v.Records[i].Status == record.NotConverged && choice.Instead != nil {
+		if l, err = tuner.LayOutWithin(t.Device, t.Techniques, at, *choice.Instead, t.MaxMemory); err != nil {
+			return v, err
+		}
+		choice = *choice.Instead
+		i = find(settingsOf(choice, l))
+	}
 	if i < 0 || v.Medians[i] == 0 { // it cannot run here, or was not started
 		g.unknown++
 		return v, nil
 	}
 	g.add(at, choice.Choice, v.Records[i], v.Records[v.Fastest], v.Behind)
 	return v, nil
+}
+
+// settingsOf is s with all its settings, if it can run as l.
+func settingsOf(s grid.Spec, l *tuner.Layout) record.Impl {
+	x := record.Impl{Name: s.Name}
+	if l.Reason == "" {
+		x.Knobs = l.Settings()
+	}
+	return x
 }
 
 // A Policy says how auto chooses at recorded points.
