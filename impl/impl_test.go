@@ -56,10 +56,10 @@ func TestTechniques(t *testing.T) {
 	}
 }
 
-// openWorkers opens the CPU with one worker and with two.
+// openWorkers opens the CPU with one worker and with two, which take turns.
 func openWorkers(t *testing.T) (one, two device.Device) {
 	open := func(threads int) device.Device {
-		d, err := cpu.Open(cpu.Options{Threads: threads})
+		d, err := cpu.Open(cpu.Options{Threads: threads, InTurn: true})
 		if err != nil {
 			t.Fatal(err)
 		}
