@@ -26,7 +26,7 @@ func TestBitsOfThreads(t *testing.T) {
 	var devices []*cpu.Device
 	level := simd.Generic // others may round bf16 by the size of a share
 	for n := 1; n <= 3; n++ {
-		d, err := cpu.Open(cpu.Options{Threads: n, Level: &level})
+		d, err := cpu.Open(cpu.Options{Threads: n, Level: &level, InTurn: true})
 		if err != nil {
 			t.Fatal(err)
 		}

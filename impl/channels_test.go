@@ -20,7 +20,7 @@ func TestScanOfFewChannels(t *testing.T) {
 		{1, 13, 9, 0}, {3, 37, 5, 0}, {2, 33, 6, 30}, {2, 270, 3, 0}, {5, 9, 40, 0}, {7, 4, 11, 20}, {8, 70, 3, 0}, {1, 2, 5, 0}, {4, 5, 3, 0},
 	}
 	for l := simd.Generic; l <= simd.Detect().Base(); l++ {
-		d, err := cpu.Open(cpu.Options{Threads: 1 + int(l)%2, Level: &l})
+		d, err := cpu.Open(cpu.Options{Threads: 1 + int(l)%2, Level: &l, InTurn: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -86,7 +86,7 @@ func TestManyRows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a gigabyte")
 	}
-	d, err := cpu.Open(cpu.Options{Threads: 2})
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
 	if err != nil {
 		t.Fatal(err)
 	}

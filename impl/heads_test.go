@@ -17,7 +17,7 @@ import (
 // TestHeadsStepwise checks layers with heads step by step, and plants a fault in one weight's
 // gradient and one state.
 func TestHeadsStepwise(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func anyProblem(d device.Device, rng *rand.Rand) rnn.Problem {
 
 // TestHonest: no technique is far from its tolerance at random points, whichever way it is checked.
 func TestHonest(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
 	if err != nil {
 		t.Fatal(err)
 	}

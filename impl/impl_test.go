@@ -49,17 +49,13 @@ var settings = map[string][]knob.Params{
 // TestTechniques runs the techniques on one worker and on two.
 func TestTechniques(t *testing.T) {
 	one, two := openWorkers(t)
-	for _, tech := range impl.Direct() {
-		t.Run(tech.Name(), func(t *testing.T) {
-			impltest.RunShared(t, one, two, tech, impltest.ProblemsOn(one), settings[tech.Name()]...)
-		})
-	}
+	impltest.RunShared(t, one, two, impl.Direct(), impltest.ProblemsOn(one), settings)
 }
 
-// openWorkers opens the CPU with one worker and with two.
+// openWorkers opens the CPU with one worker and with two, which take turns.
 func openWorkers(t *testing.T) (one, two device.Device) {
 	open := func(threads int) device.Device {
-		d, err := cpu.Open(cpu.Options{Threads: threads})
+		d, err := cpu.Open(cpu.Options{Threads: threads, InTurn: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +73,7 @@ func TestLongSequences(t *testing.T) {
 		steps = 1_000
 	}
 	one, two := openWorkers(t)
-	impltest.RunShared(t, one, two, impl.Lookup("persistent"), long(steps))
+	impltest.RunShared(t, one, two, []rnn.Technique{impl.Lookup("persistent")}, long(steps), nil)
 }
 
 // long returns layers that read so many steps.

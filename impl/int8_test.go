@@ -21,7 +21,7 @@ func TestInt8(t *testing.T) {
 	want := oracle.Reference(data)
 	for l := simd.Generic; l <= simd.Detect(); l++ {
 		for threads := 1; threads <= 2; threads++ {
-			d, err := cpu.Open(cpu.Options{Threads: threads, Level: &l})
+			d, err := cpu.Open(cpu.Options{Threads: threads, Level: &l, InTurn: true})
 			if err != nil {
 				t.Fatal(err)
 			}

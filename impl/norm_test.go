@@ -18,7 +18,7 @@ var normalisers = []string{"naive", "cudnnstyle"}
 
 // TestNorm runs layers that normalise their products by each technique that can.
 func TestNorm(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // TestProjectionStepwise checks layers with a projection step by step, and plants faults in outputs,
 // in what is projected, and in gradients.
 func TestProjectionStepwise(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,9 @@ func TestRaggedSizes(t *testing.T) {
 			if tech.Name() == "scan" { // blocks that end between steps of equally many sequences
 				sizes = append(sizes, knob.Params{"batchsizes": 0, "inputbatch": 1}, knob.Params{"batchsizes": 2, "inputbatch": 2})
 			}
-			t.Run(tech.Name(), func(t *testing.T) { impltest.RunShared(t, one, two, tech, []rnn.Problem{p}, sizes...) })
+			t.Run(tech.Name(), func(t *testing.T) {
+				impltest.RunShared(t, one, two, []rnn.Technique{tech}, []rnn.Problem{p}, map[string][]knob.Params{tech.Name(): sizes})
+			})
 		}
 	}
 }

@@ -97,7 +97,7 @@ func randomCell(rng *rand.Rand) string {
 
 // TestRandomCells: every technique that takes a random cell computes it right, forward and in training.
 func TestRandomCells(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
 	if err != nil {
 		t.Fatal(err)
 	}

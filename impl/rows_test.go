@@ -32,7 +32,7 @@ var manyRows = []rnn.Problem{
 // repeated over the batch, so that terms are alike and their rounding errors add up.
 func TestGradientsOverManyRows(t *testing.T) {
 	for l := simd.Generic; l <= simd.Detect(); l++ {
-		d, err := cpu.Open(cpu.Options{Threads: 1, Level: &l})
+		d, err := cpu.Open(cpu.Options{Threads: 1, Level: &l, InTurn: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,6 +71,7 @@ func TestMain(m *testing.M) {
 		return l, err
 	}
 	bench.MachinesFolder = func() string { return "" }
+	bench.InTurn = true // workers that spin would wait for those of other tests
 	os.Exit(m.Run())
 }
 

@@ -127,7 +127,7 @@ func (p *pool) until(c *atomic.Uint64, n uint64) {
 		if p.err.Load() != nil {
 			panic(errAborted)
 		}
-		w.pause()
+		p.pause(&w)
 	}
 }
 

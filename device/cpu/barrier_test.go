@@ -15,7 +15,7 @@ import (
 
 // crowd returns a pool of so many workers that are not bound to processors.
 func crowd(t testing.TB, n int) *pool {
-	p := newPool(n, &topology.Topology{})
+	p := newPool(n, &topology.Topology{}, false)
 	t.Cleanup(p.close)
 	return p
 }
@@ -139,7 +139,7 @@ func BenchmarkBarriers(b *testing.B) {
 		if n > 2 && n > len(hostTopology().Processors) {
 			continue
 		}
-		p := newPool(n, hostTopology())
+		p := newPool(n, hostTopology(), false)
 		var flat atomic.Uint64
 		meeting := p.barrier(n, 0, n)
 		ways := []struct {

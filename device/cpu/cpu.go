@@ -32,6 +32,10 @@ type Options struct {
 	Threads int         // workers; 0: one per processor, but no more than a control group's quota allows
 	Level   *simd.Level // instruction set; nil: the best available
 
+	// InTurn has the workers take turns on one processor, any. Answers are the same. It suits tests: a worker
+	// that waits costs nothing, while other programs keep the processors busy.
+	InTurn bool
+
 	// Group joins the replicas that train together. They divide the processors among themselves,
 	// and each has at least one worker.
 	Group *allreduce.Group
@@ -79,7 +83,7 @@ func Open(o Options) (*Device, error) {
 	if n := d.workers + spare; runtime.GOMAXPROCS(0) < n {
 		runtime.GOMAXPROCS(n)
 	}
-	d.pool = newPool(d.workers, host)
+	d.pool = newPool(d.workers, host, o.InTurn)
 	d.crew = newCrew(d.workers, func(n int) []int { return d.pool.clusters(n, 0, n) })
 	return d, nil
 }

@@ -15,6 +15,12 @@ import (
 // with is on, where the calling thread is the first worker and the others linger.
 func (p *pool) with(seats []int, f func(worker int)) error {
 	p.err.Store(nil)
+	if p.inTurn {
+		if err := here(func() { p.takeTurns(len(seats), f) }); err != nil {
+			return err
+		}
+		return p.failed()
+	}
 	done := new(atomic.Uint64)
 	for w, thread := range seats[1:] {
 		p.hand(thread, job{f, w + 1, done})

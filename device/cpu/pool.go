@@ -22,6 +22,10 @@ type pool struct {
 	err   atomic.Pointer[error]
 
 	spins int // polls of a waiting worker before it yields its processor
+
+	// If workers take turns: which of them begins, and what the running one gives way by.
+	inTurn, reversed bool
+	giveWay          func(struct{}) bool
 }
 
 // barrier returns a barrier for n workers from first on, when all workers run something together.
@@ -51,16 +55,19 @@ type job struct {
 }
 
 // newPool starts n workers on the processors of a host. There may be fewer processors.
-func newPool(n int, host *topology.Topology) *pool {
-	p := &pool{host: host, spins: spins, desks: make([]desk, n)}
-	if n > len(host.Processors) { // a partner that is late probably waits for a processor
+func newPool(n int, host *topology.Topology, inTurn bool) *pool {
+	p := &pool{host: host, spins: spins, desks: make([]desk, n), inTurn: inTurn}
+	switch {
+	case inTurn: // a partner runs once this worker gives way
+		p.spins = 0
+	case n > len(host.Processors): // a partner that is late probably waits for a processor
 		p.spins = spins / 100
 	}
 	for thread := range n {
 		jobs := make(chan job)
 		p.jobs = append(p.jobs, jobs)
 		onThread(func() {
-			if n <= len(host.Processors) {
+			if n <= len(host.Processors) && !inTurn {
 				bind(host.Processors[thread].ID) // best effort: if it fails, the system chooses
 			}
 			flush()
@@ -132,6 +139,10 @@ func (p *pool) do(f func(worker int)) error { return p.on(p.seats(len(p.jobs)), 
 // panic in one of them is returned as an error, and makes the others stop waiting.
 func (p *pool) on(seats []int, f func(worker int)) error {
 	p.err.Store(nil)
+	if all := f; p.inTurn {
+		n := len(seats)
+		seats, f = seats[:1], func(int) { p.takeTurns(n, all) }
+	}
 	p.wg.Add(len(seats))
 	for w, thread := range seats {
 		p.hand(thread, job{f: f, worker: w})

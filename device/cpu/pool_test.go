@@ -6,7 +6,7 @@ import "testing"
 // signal, as in a step of a persistent operation, or two, out and back, as in dispatching a step.
 // Channels wake a sleeping goroutine.
 func BenchmarkMeeting(b *testing.B) {
-	p := newPool(2, hostTopology())
+	p := newPool(2, hostTopology(), false)
 	defer p.close()
 	both := func(b *testing.B, first, second func()) {
 		if err := p.do(func(w int) { []func(){first, second}[w]() }); err != nil {

@@ -178,11 +178,11 @@ func (p *program) byStream(team int, run uint64) {
 			return
 		}
 		if best < 0 {
-			if idle++; idle > 4000 {
+			if idle++; idle > pool.spins {
 				if pool.err.Load() != nil {
 					panic(errAborted)
 				}
-				w.pause()
+				pool.pause(&w)
 			}
 			continue
 		}

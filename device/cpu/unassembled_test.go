@@ -50,7 +50,7 @@ func unassembled(c *cell.Cell) *cell.Cell {
 // level of this machine, and compares the answers with the float64 reference.
 func TestCellWithoutAssembly(t *testing.T) {
 	for level := simd.Generic; level <= simd.Detect().Base(); level++ {
-		d, err := cpu.Open(cpu.Options{Threads: 2, Level: &level})
+		d, err := cpu.Open(cpu.Options{Threads: 2, Level: &level, InTurn: true})
 		if err != nil {
 			t.Fatal(err)
 		}

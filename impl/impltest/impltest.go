@@ -301,29 +301,43 @@ func Run(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.Probl
 // mostShared is how many settings of a technique, besides its defaults, RunShared runs on several workers.
 const mostShared = 3
 
-// RunShared is Run on alone, a device of one worker, and then on shared, a device of several. A technique's knobs say
-// what the schedule is, which one worker checks, and the device's say how workers share it. So the defaults run on
-// shared with every setting of the device, and of the technique's other settings only mostShared, always others, with
-// one setting of the device each. With -short a problem runs on shared with either the defaults or one other setting.
-func RunShared(t *testing.T, alone, shared device.Device, tech rnn.Technique, problems []rnn.Problem, extra ...knob.Params) {
+// RunShared is Run of several techniques on alone, a device of one worker, and then on shared, a device of several.
+// extra is by the technique's name. The reference answers a problem once for all techniques.
+func RunShared(t *testing.T, alone, shared device.Device, techs []rnn.Technique, problems []rnn.Problem, extra map[string][]knob.Params) {
 	run(t, problems, func(t *testing.T, data *rnn.Data, want []oracle.Tensor) error {
-		if declined := settings(t, alone, tech, data, want, extra); declined != nil {
-			return declined
-		}
-		others := slices.Concat(knob.OneAtATime(tech.Knobs(data.Problem))[1:], extra)
-		n, chosen := min(mostShared, len(others)), hash(data.Problem.String())
-		if testing.Short() {
-			n = min(n, chosen%2)
-		}
-		// What alone declines, shared may decline.
-		if n == 0 || !testing.Short() {
-			_ = check(t, shared, tech, nil, someSettings, data, want)
-		}
-		for i := range n {
-			_ = check(t, shared, tech, others[(chosen/2+i*len(others)/n)%len(others)], anySetting, data, want)
+		for _, tech := range techs {
+			t.Run(tech.Name(), func(t *testing.T) {
+				if declined := sharedSettings(t, alone, shared, tech, data, want, extra[tech.Name()]); declined != nil {
+					t.Skip(declined)
+				}
+			})
 		}
 		return nil
 	})
+}
+
+// sharedSettings runs a technique for RunShared. Its knobs say what the schedule is, which one worker checks, and the
+// device's say how workers share it. So the defaults run on shared with every setting of the device, and of the
+// technique's other settings only mostShared, always others, with one setting of the device each. With -short a problem
+// runs on shared with either the defaults or one other setting.
+func sharedSettings(t *testing.T, alone, shared device.Device, tech rnn.Technique, data *rnn.Data, want []oracle.Tensor, extra []knob.Params) (declined error) {
+	t.Helper()
+	if declined := settings(t, alone, tech, data, want, extra); declined != nil {
+		return declined
+	}
+	others := slices.Concat(knob.OneAtATime(tech.Knobs(data.Problem))[1:], extra)
+	n, chosen := min(mostShared, len(others)), hash(data.Problem.String())
+	if testing.Short() {
+		n = min(n, chosen%2)
+	}
+	// What alone declines, shared may decline.
+	if n == 0 || !testing.Short() {
+		_ = check(t, shared, tech, nil, someSettings, data, want)
+	}
+	for i := range n {
+		_ = check(t, shared, tech, others[(chosen/2+i*len(others)/n)%len(others)], anySetting, data, want)
+	}
+	return nil
 }
 
 // run runs one for each problem, with the reference's answer to its data. An error of one says why nothing was run.

@@ -54,7 +54,7 @@ func problems(t *testing.T) (ps []rnn.Problem) {
 }
 
 func open(t *testing.T, threads int) device.Device {
-	d, err := cpu.Open(cpu.Options{Threads: threads})
+	d, err := cpu.Open(cpu.Options{Threads: threads, InTurn: true})
 	if err != nil {
 		t.Fatal(err)
 	}

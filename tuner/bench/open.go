@@ -111,9 +111,12 @@ func unknownDevice(name string) error {
 // so long that measuring the machine alone takes minutes.
 const ThreadsEach = 16
 
+// InTurn has the CPU's workers take turns on one processor, as tests of the program have them.
+var InTurn bool
+
 // OpenCPU opens the processor in this process. group is that of replicas; nil: it is alone.
 func (o Options) OpenCPU(group *allreduce.Group) (device.Device, error) {
-	with := cpu.Options{Threads: o.Config.Measure.Threads, Group: group}
+	with := cpu.Options{Threads: o.Config.Measure.Threads, Group: group, InTurn: InTurn && group == nil}
 	if err := simd.Check(); err != nil {
 		return nil, exit.Misuse(err, "")
 	}

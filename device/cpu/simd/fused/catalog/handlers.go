@@ -1,6 +1,10 @@
 package catalog
 
-import "rnnbench/rnn/cell"
+import (
+	"sync"
+
+	"rnnbench/rnn/cell"
+)
 
 // The assembly that interprets programs is one routine per Handler. A routine runs over a block of
 // units, which is in registers: the accumulator. Package fused translates a program into handlers
@@ -55,8 +59,10 @@ const (
 	Product   = "product"   // of a state and the weights of the block's units
 )
 
-// Handlers lists all handlers.
-func Handlers() []Handler {
+// Handlers lists all handlers. Nobody may change the list.
+var Handlers = sync.OnceValue(handlers)
+
+func handlers() []Handler {
 	all := []Handler{
 		{Name: End, Form: NoOperand},
 		{Name: Load, Form: FromMem},
