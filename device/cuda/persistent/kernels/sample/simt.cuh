@@ -39,6 +39,7 @@ struct Cell : Quick {
   __device__ long long stride(int batch) const { return (long long)batch * ld_g_x; }
   __device__ static constexpr bool flag(int g) { return false; }
   __device__ const float* kept(int t, int batch, int n) const { return nullptr; }
+  __device__ long long kept_stride(int batch) const { return 0; }
   __device__ float value(const Input* step, int g, int t, int batch, int n) const { return widen(step[at(g)]); }
   __device__ static int free(int i) { return i == 0 ? 4 : i == 1 ? 5 : 0; }
   __device__ float bias(int g, int u) const { return g == 0 ? 0 + widen(g_bx[(long long)(0) * ld_g_bx + (long long)0 * hidden + u]) + widen(g_br[(long long)(0) * ld_g_br + (long long)0 * hidden + u]) : g == 1 ? 0 + widen(g_bx[(long long)(0) * ld_g_bx + (long long)1 * hidden + u]) + widen(g_br[(long long)(0) * ld_g_br + (long long)1 * hidden + u]) : g == 2 ? 0 + widen(g_bx[(long long)(0) * ld_g_bx + (long long)2 * hidden + u]) + widen(g_br[(long long)(0) * ld_g_br + (long long)2 * hidden + u]) : g == 3 ? 0 + widen(g_bx[(long long)(0) * ld_g_bx + (long long)3 * hidden + u]) + widen(g_br[(long long)(0) * ld_g_br + (long long)3 * hidden + u]) : 0; }
