@@ -35,6 +35,10 @@ func papers() map[string]paper {
 			o := sigmoid(u[2]*h[0] + x[2] + u[4]*c)
 			return []float64{o * math.Tanh(c), c}
 		}},
+		"t-rnn": {next: func(x, _, _, h []float64) []float64 {
+			f := sigmoid(x[0])
+			return []float64{f*h[0] + (1-f)*x[1]}
+		}},
 		"cifg": {next: func(x, r, _, h []float64) []float64 { // h holds the output and the memory cell
 			f, o := sigmoid(x[0]+r[0]), sigmoid(x[2]+r[2])
 			i := 1 - f
