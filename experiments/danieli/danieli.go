@@ -67,13 +67,13 @@ func layers(widths []width, steps []int, most int, gains []int) (all []record.Po
 	return all
 }
 
-// stronger returns layers with larger and smaller recurrent weights.
+// stronger returns layers with larger and smaller recurrent weights. The map has none of these widths.
 func stronger(s study.Size) []record.Point {
 	steps := []int{256}
 	if s != study.Quick {
 		steps = []int{1 << 10, 1 << 13}
 	}
-	return layers([]width{{1, 16}, {8, 64}}, steps, 1<<22, gains)
+	return layers([]width{{1, 24}, {8, 48}}, steps, 1<<22, gains)
 }
 
 // points returns the map that a size has on a device.
