@@ -83,6 +83,10 @@ func Try(t *testing.T, head string, more func() map[string]string, parse func(te
 	part = 1
 	for name, text := range all {
 		took, err := timed(parse, text)
+		if took > patience { // once more, since the system may charge others' work to this process
+			again, _ := timed(parse, text)
+			took = min(took, again)
+		}
 		if took > patience {
 			if quarter, _ := timed(parse, quarters[name]); took > growth*quarter {
 				t.Errorf("%s: a file of a quarter takes %v, and the whole %v", name, quarter, took)
