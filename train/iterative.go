@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"rnnbench/plots/quantity"
 	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
@@ -61,7 +62,7 @@ func (s solver) with(k knob.Params, n int) knob.Params {
 
 // unsolved is the error of a minibatch whose iterations have not converged.
 func unsolved(n int, residual float64) error {
-	return fmt.Errorf("after %d iterations on a minibatch %w by %.2g of the largest: lower the learning rate, or use another technique", n, ErrNotConverged, residual)
+	return fmt.Errorf("after %s on a minibatch %w by %.2g of the largest: lower the learning rate, or use another technique", quantity.Plural(n, "iteration"), ErrNotConverged, residual)
 }
 
 // Convergence says how many iterations t's technique takes; nil: it does not repeat itself.

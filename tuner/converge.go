@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 
+	"rnnbench/plots/quantity"
 	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
@@ -80,7 +81,7 @@ func (n *convergence) enough(ctx context.Context, iterations, most int) (bool, e
 func (n *convergence) decline() {
 	how := n.c.record.Verify
 	n.c.decline(record.NotConverged, record.ReasonUnconverged,
-		fmt.Sprintf("after %d iterations the states still change by %.2g of the largest, and %s", how.Iterations, how.Residual, mismatch(how)))
+		fmt.Sprintf("after %s the states still change by %.2g of the largest, and %s", quantity.Plural(how.Iterations, "iteration"), how.Residual, mismatch(how)))
 }
 
 // farApart is a residual with which no answer is right: the error of Newton's method after the last

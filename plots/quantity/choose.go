@@ -262,7 +262,7 @@ func Reason(r *record.Record) string {
 		case record.ReasonMismatch:
 			return "wrong answer"
 		case record.ReasonUnconverged:
-			return "not converged"
+			return "too few iterations"
 		case record.ReasonPeak, record.ReasonBytes, record.ReasonGrowth:
 			return "impossible time"
 		case record.ReasonInterrupted:
@@ -275,7 +275,7 @@ func Reason(r *record.Record) string {
 	case record.Incorrect:
 		return "wrong answer"
 	case record.NotConverged:
-		return "not converged"
+		return "too few iterations"
 	case record.Impossible:
 		return "impossible time"
 	case record.Timeout:
