@@ -112,7 +112,7 @@ func TestNewtonDoesNotConverge(t *testing.T) {
 	d := open(t)
 	for want, change := range map[string]func(*train.Setup){
 		"after 32 iterations on a minibatch the states still change by ": func(s *train.Setup) { s.Problem.Gain = 6400 },
-		"after 1 iteration on a minibatch the states still change by ":  func(s *train.Setup) { s.Knobs = knob.Params{"iterations": 1} },
+		"after 1 iteration on a minibatch the states still change by ":   func(s *train.Setup) { s.Knobs = knob.Params{"iterations": 1} },
 	} {
 		s := adding(t, d, "newton", "adam:lr=0.01")
 		change(&s)
