@@ -46,21 +46,16 @@ var diagonal = sync.OnceValue(func() string {
 // A width is a number of channels, as sequences and units.
 type width struct{ batch, hidden int }
 
-// usual is the list of gains that leaves recurrent weights as they are drawn.
-var usual = []int{0}
-
 // gains says how large recurrent weights are, in percent of those usually drawn.
 var gains = []int{25, 100, 400, 1600}
 
 // layers returns points of the map: of each width all steps up to most values, of which memory has
-// several, with each gain. A list of another axis is one more loop in it.
-func layers(widths []width, steps []int, most int, gains []int) (all []record.Point) {
+// several.
+func layers(widths []width, steps []int, most int) (all []record.Point) {
 	for _, w := range widths {
 		for _, n := range steps {
-			for _, g := range gains {
-				if w.batch*w.hidden*n <= most {
-					all = append(all, record.Point{Cell: diagonal(), Pass: "forward", Input: 1, Hidden: w.hidden, Layers: 1, Steps: n, Batch: w.batch, Precision: "fp32", Gain: g})
-				}
+			if w.batch*w.hidden*n <= most {
+				all = append(all, record.Point{Cell: diagonal(), Pass: "forward", Input: 1, Hidden: w.hidden, Layers: 1, Steps: n, Batch: w.batch, Precision: "fp32"})
 			}
 		}
 	}
@@ -68,30 +63,35 @@ func layers(widths []width, steps []int, most int, gains []int) (all []record.Po
 }
 
 // stronger returns layers with larger and smaller recurrent weights. The map has none of these widths.
-func stronger(s study.Size) []record.Point {
+func stronger(s study.Size) (all []record.Point) {
 	steps := []int{256}
 	if s != study.Quick {
 		steps = []int{1 << 10, 1 << 13}
 	}
-	return layers([]width{{1, 24}, {8, 48}}, steps, 1<<22, gains)
+	for _, p := range layers([]width{{1, 24}, {8, 48}}, steps, 1<<22) {
+		for _, p.Gain = range gains {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // points returns the map that a size has on a device.
 func points(s study.Size, on study.Target) []record.Point {
 	switch {
 	case s == study.Quick && on.GPU:
-		return layers([]width{{1, 8}, {1, 256}, {16, 256}, {64, 1024}}, []int{256, 4096}, 1<<24, usual)
+		return layers([]width{{1, 8}, {1, 256}, {16, 256}, {64, 1024}}, []int{256, 4096}, 1<<24)
 	case s == study.Quick:
-		return layers([]width{{1, 1}, {1, 64}, {8, 64}}, []int{256, 4096}, 1<<18, usual)
+		return layers([]width{{1, 1}, {1, 64}, {8, 64}}, []int{256, 4096}, 1<<18)
 	case !on.GPU:
-		return layers([]width{{1, 1}, {1, 16}, {1, 64}, {1, 256}, {8, 64}, {8, 512}}, []int{256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18}, 1<<22, usual)
+		return layers([]width{{1, 1}, {1, 16}, {1, 64}, {1, 256}, {8, 64}, {8, 512}}, []int{256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18}, 1<<22)
 	}
-	all := layers([]width{{1, 8}, {1, 32}, {1, 256}, {1, 1024}, {8, 256}, {4, 1024}, {8, 2048}, {64, 1024}, {64, 4096}}, []int{256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20}, 1<<26, usual)
+	all := layers([]width{{1, 8}, {1, 32}, {1, 256}, {1, 1024}, {8, 256}, {4, 1024}, {8, 2048}, {64, 1024}, {64, 4096}}, []int{256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20}, 1<<26)
 	for _, odd := range []struct {
 		width
 		steps int
 	}{{width{16, 768}, 1024}, {width{64, 1024}, 512}} { // where a serial kernel won in first trials
-		all = append(all, layers([]width{odd.width}, []int{odd.steps}, 1<<26, usual)...)
+		all = append(all, layers([]width{odd.width}, []int{odd.steps}, 1<<26)...)
 	}
 	return all
 }
