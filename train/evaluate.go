@@ -42,7 +42,7 @@ func (t *Trainer) NewEvaluator(source data.Source, batch, steps, batches int) (*
 	p := t.Problem
 	p.Pass, p.Batch, p.Steps, p.History = rnn.Forward, batch, steps, 0
 	e := &Evaluator{problem: p, source: source, batches: batches, start: source.State()}
-	if err := e.compile(t, t.solver.now+1); err != nil {
+	if err := e.compile(t, t.solver.heldOut()); err != nil {
 		return nil, err
 	}
 	e.batch = newMinibatch(source, e.plan.Given.Elements(), e.plan.Head.Target.Elements())
@@ -82,7 +82,7 @@ func (e *Evaluator) Close() error {
 // no number is.
 func (e *Evaluator) Evaluate(t *Trainer) (Score, error) {
 	most := t.solver.most
-	for n := t.solver.now + 1; ; n = min(2*n, most) {
+	for n := t.solver.heldOut(); ; n = min(2*n, most) {
 		if err := e.compile(t, n); err != nil {
 			return Score{}, err
 		}

@@ -27,6 +27,7 @@ type solver struct {
 	of        *Trainer
 	knob      string         // that says how many; "": the technique does not repeat itself
 	few, most int            // the same where the user has said how many
+	limit     int            // of the knob
 	now       int            // as compiled
 	taken     []record.Taken // empty: unknown yet
 	residual  float64        // of the last minibatch that was checked
@@ -40,12 +41,20 @@ func newSolver(t *Trainer) solver {
 		return s
 	}
 	s.knob, s.few, s.most = i.IterationsKnob(t.Problem)
+	for _, k := range t.Technique.Knobs(t.Problem) {
+		if k.Name == s.knob {
+			s.limit = k.Max
+		}
+	}
 	if given := t.Knobs[s.knob]; given > 0 {
 		s.few, s.most, s.taken = given, given, []record.Taken{{Iterations: given}}
 	}
 	s.now = s.few
 	return s
 }
+
+// heldOut is how many iterations held-out data take: one more than training, whose pass ends with a plain step.
+func (s solver) heldOut() int { return min(s.now+1, s.limit) }
 
 // with is k with n iterations of the technique.
 func (s solver) with(k knob.Params, n int) knob.Params {

@@ -30,6 +30,28 @@ func adding(t *testing.T, d device.Device, tech, optimizer string) train.Setup {
 	return s
 }
 
+// heldOut evaluates tr, which learns to add.
+func heldOut(t *testing.T, tr *train.Trainer) *train.Evaluator {
+	held, err := data.Open("adding", data.Options{Batch: 4, Steps: 300, Seed: 3, Held: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := tr.NewEvaluator(held, 4, 300, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestNewtonTakesItsMost: held-out data take no more iterations than the knob allows.
+func TestNewtonTakesItsMost(t *testing.T) {
+	s := adding(t, open(t), "newton", "sgd")
+	s.Knobs = knob.Params{"iterations": 1024}
+	if err := heldOut(t, newTrainer(t, s)).Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNewton: Newton's method learns as a serial kernel does, with the fewest iterations that converge.
 func TestNewton(t *testing.T) {
 	d := open(t)
@@ -47,14 +69,7 @@ func TestNewton(t *testing.T) {
 		t.Error("a serial kernel has no iterations")
 	}
 	score := func(tr *train.Trainer) train.Score {
-		held, err := data.Open("adding", data.Options{Batch: 4, Steps: 300, Seed: 3, Held: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := tr.NewEvaluator(held, 4, 300, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := heldOut(t, tr)
 		defer e.Close()
 		s, err := e.Evaluate(tr)
 		if err != nil {
