@@ -72,16 +72,81 @@ func TestNewtonSteps(t *testing.T) {
 	}
 }
 
+// TestNewtonGradients: where the guess is a gradient after a step, an iteration of the gradient and the last one
+// compute what the cell's own backward pass does. With any guess, each state's gradient moves with its own after
+// the step as the cell's does.
+func TestNewtonGradients(t *testing.T) {
+	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(b)) }
+	c, err := Load("lstm-diag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		start := map[cell.Ref]float64{}
+		run := func(p cell.Program, moved int) map[cell.Ref]float64 { // the state whose gradient after the step is larger; -1: none
+			values := map[cell.Ref]*float64{}
+			p.Eval(func(r cell.Ref) *float64 {
+				if values[r] == nil {
+					from := r
+					if r.Kind == cell.Next && r.Index >= len(c.States) { // the guess is right
+						from = cell.Ref{Kind: cell.DNext, Index: r.Index - len(c.States)}
+					}
+					if _, ok := start[from]; !ok && r.Kind != cell.DPeep {
+						start[from] = rng.NormFloat64()
+					}
+					v := start[from]
+					if r.Kind == cell.DNext && r.Index == moved {
+						v++
+					}
+					values[r] = &v
+				}
+				return values[r]
+			})
+			out := map[cell.Ref]float64{}
+			for r, v := range values {
+				out[r] = *v
+			}
+			return out
+		}
+		for s := range c.States {
+			prev := cell.Ref{Kind: cell.DPrev, Index: s}
+			want, wantMoved := run(c.Backward, -1), run(c.Backward, s)
+			step, last := run(c.Newton.StepBack.Backward, -1), run(c.Newton.Back.Backward, -1)
+			if !near(step[prev], want[prev]) || !near(last[prev], want[prev]) {
+				t.Errorf("the gradient of %s is %g, and %g at last, want %g", c.States[s], step[prev], last[prev], want[prev])
+			}
+			if after := (cell.Ref{Kind: cell.DX, Index: s}); step[after] != start[cell.Ref{Kind: cell.DNext, Index: s}] {
+				t.Errorf("the next guess of the gradient of %s is %g, want %g", c.States[s], step[after], start[after])
+			}
+			if moved := run(c.Newton.StepBack.Backward, s); !near(moved[prev]-step[prev], wantMoved[prev]-want[prev]) {
+				t.Errorf("the gradient of %s moves by %g, want %g", c.States[s], moved[prev]-step[prev], wantMoved[prev]-want[prev])
+			}
+			for i := range len(c.Gates) + len(c.Peeps) {
+				of := cell.Ref{Kind: cell.DX, Index: i}
+				if i >= len(c.Gates) {
+					of = cell.Ref{Kind: cell.DPeep, Index: i - len(c.Gates)}
+				}
+				if got := last[cell.Ref{Kind: cell.DX, Index: i}]; !near(got, want[of]) {
+					t.Errorf("%v is %g, want %g", of, got, want[of])
+				}
+			}
+		}
+	}
+}
+
 // TestWhatNewtonRuns: cells whose units read their own states alone run by Newton's method, if they do not
-// compose. With a single state their gradients compose.
+// compose. With a single state their gradients compose, else they take iterations.
 func TestWhatNewtonRuns(t *testing.T) {
-	want := map[string]string{"gru-diag": "gradient", "indrnn": "gradient", "lstm-diag": "step"}
+	want := map[string]string{"gru-diag": "gradient", "indrnn": "gradient", "lstm-diag": "iterations"}
 	for _, c := range all(t) {
 		got := ""
 		switch {
 		case c.Newton == nil:
 		case c.Newton.Back == nil:
 			got = "step"
+		case c.Newton.StepBack != nil:
+			got = "iterations"
 		default:
 			got = "gradient"
 		}

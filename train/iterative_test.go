@@ -18,7 +18,12 @@ import (
 
 // adding is a network with a diagonal recurrence that learns to add.
 func adding(t *testing.T, d device.Device, tech, optimizer string) train.Setup {
-	c, err := cells.Load("gru-diag")
+	return addingBy(t, d, "gru-diag", tech, optimizer)
+}
+
+// addingBy is adding with a cell of that name.
+func addingBy(t *testing.T, d device.Device, name, tech, optimizer string) train.Setup {
+	c, err := cells.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +84,28 @@ func TestNewton(t *testing.T) {
 	}
 	if x, y := score(a), score(b); math.Abs(x.Loss-y.Loss) > 1e-5*y.Loss || x.Top1 != y.Top1 {
 		t.Errorf("held-out data: %+v, and %+v by the serial kernel", x, y)
+	}
+}
+
+// TestNewtonOfTwoStates: where the gradient takes iterations as well, losses are those of a serial kernel, in
+// several layers and in both precisions.
+func TestNewtonOfTwoStates(t *testing.T) {
+	d := open(t)
+	for precision, near := range map[rnn.Precision]float64{rnn.FP32: 1e-5, rnn.BF16: 5e-3} {
+		var tr [2]*train.Trainer
+		for i, tech := range []string{"newton", "persistent"} {
+			s := addingBy(t, d, "lstm-diag", tech, "adam:lr=0.01")
+			s.Problem.Layers, s.Problem.Precision = 2, precision
+			tr[i] = newTrainer(t, s)
+		}
+		for i := range 20 {
+			if x, y := step(t, tr[0], 1), step(t, tr[1], 1); math.Abs(x-y) > near*y {
+				t.Errorf("%v, iteration %d: the loss is %v, and %v by the serial kernel", precision, i+1, x, y)
+			}
+		}
+		if taken := train.Convergence(tr[0]).Taken; taken[0].Iterations < 3 {
+			t.Errorf("%v: %+v", precision, taken)
+		}
 	}
 }
 

@@ -226,8 +226,8 @@ func (t *trial) gradient(s schedule.Sequence) schedule.SequenceGrad {
 	if c.SplitGrad {
 		g.DR = t.place(s.Steps*rows, c.Recurrent*h)
 	}
-	if n := len(c.Peeps); n > 0 && c.Gradients() == len(c.Gates) {
-		g.DPeep = t.place(rows, n*h)
+	if c.SumsPeeps() {
+		g.DPeep = t.place(rows, len(c.Peeps)*h)
 	}
 	for range c.States {
 		g.Carry = append(g.Carry, t.place(rows, h))

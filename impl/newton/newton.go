@@ -71,7 +71,7 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	case p.Pass == rnn.Train && c.Newton == nil:
 		return fmt.Errorf("%w: the gradient of %v has products at each step, which no scan computes", schedule.ErrCell, c)
 	case p.Pass == rnn.Train && c.Newton.Back == nil:
-		return fmt.Errorf("%w: the gradient of %v ties %d states of a unit, and scans run them one by one", schedule.ErrCell, c, len(c.States))
+		return fmt.Errorf("%w: the gradient of %v is no linear recurrence", schedule.ErrCell, c)
 	}
 	if p.Iterations = k[iterations]; p.Iterations == 0 {
 		p.Iterations = fewest(p.Problem)
@@ -96,7 +96,8 @@ type recurrence struct {
 
 // A layer has matrices of its own.
 type layer struct {
-	iterates [2]*schedule.Matrix // iterates that are not the answer: (F+1)·B × guessed states·H
+	iterates [4]*schedule.Matrix // iterates that are not the answer, and then those of the gradient: (F+1)·B × guessed states·H
+	carry    *schedule.Matrix    // of an iteration of the gradient: B × states·H
 	blocks   []rnn.Block         // of the recurrent weights
 	weights  []*schedule.Matrix  // packed, by block
 	products *schedule.Matrix    // of the guess and the recurrent weights: F·B × recurrent gates·H
@@ -141,7 +142,7 @@ func (r *recurrence) Forward(l int, s schedule.Sequence) {
 		r.evaluate(s, at(last-1).state)
 	}
 	if !begun {
-		r.compare(l, at(last-1))
+		r.compare(answer, at(last-1))
 	}
 }
 
@@ -169,12 +170,13 @@ func (r *recurrence) known(l int, s schedule.Sequence, guess schedule.View) sche
 	return out
 }
 
-// compare has the guessed states of all steps of layer l compared with those of the iterate before.
-func (r *recurrence) compare(l int, before iterate) {
-	rows := r.Batches.Before(r.Steps)
+// compare has the guessed states of all steps in two iterates of a layer compared.
+func (r *recurrence) compare(last, before iterate) {
+	all := func(v schedule.View) schedule.View {
+		return v.M.Band(r.Batch, r.Batches.Before(r.Steps)).Columns(v.Col, v.Cols)
+	}
 	for _, k := range r.guessed {
-		v := before.state[k]
-		r.Iterates = append(r.Iterates, [2]schedule.View{r.Layer[l].State[k].Band(r.Batch, rows), v.M.Band(r.Batch, rows).Columns(v.Col, v.Cols)})
+		r.Iterates = append(r.Iterates, [2]schedule.View{all(last.state[k]), all(before.state[k])})
 	}
 }
 
@@ -204,7 +206,7 @@ func (r *recurrence) begin(place iterate, s schedule.Sequence) {
 // evaluate runs the cell once for all steps of s, each from the state before it.
 func (r *recurrence) evaluate(s schedule.Sequence, before []schedule.View) {
 	rows := s.Steps * s.Batch()
-	step := schedule.Cell{Cell: r.Cell.Newton.Back, Train: true, X: s.X, BX: s.BX, Peep: s.Peep, Saved: s.Saved}
+	step := schedule.Cell{Cell: r.Cell, Train: true, X: s.X, BX: s.BX, Peep: s.Peep, Saved: s.Saved}
 	if !s.Keep.Empty() {
 		step.Keep = s.Keep.Band(0, rows)
 	}
@@ -216,7 +218,45 @@ func (r *recurrence) evaluate(s schedule.Sequence, before []schedule.View) {
 }
 
 // Backward implements scan.Recurrence.
-func (r *recurrence) Backward(_ int, s schedule.Sequence, g schedule.SequenceGrad) {
+func (r *recurrence) Backward(l int, s schedule.Sequence, g schedule.SequenceGrad) {
+	if r.Cell.Newton.StepBack != nil {
+		s, g = r.iterateBack(l, s, g)
+	}
 	s.Cell = r.Cell.Newton.Back
 	r.Do(0, schedule.ScanBackward{Sequence: s, SequenceGrad: g})
+}
+
+// iterateBack runs all iterations of the gradient but the last, which writes the gradients of the products as
+// well. It returns what the last one reads: behind the states their gradients, as the one before left them.
+//
+// They are as many as those of the states. The recurrence of the gradient is the transpose of the tangents',
+// so the one converges as fast as the other.
+func (r *recurrence) iterateBack(l int, s schedule.Sequence, g schedule.SequenceGrad) (schedule.Sequence, schedule.SequenceGrad) {
+	y, states, batch, carry := &r.layers[l], s.State, s.Batch(), g.Carry
+	begun := y.carry != nil
+	if !begun {
+		y.carry = r.Matrix(fmt.Sprintf("carry of the gradient of %s", states[0].M.Name), r.Batch, len(states)*r.Hidden)
+	}
+	at := func(i int) iterate { return r.place(l, 2+i%2, s) }
+	from := func(i int) schedule.Sequence { // iteration i
+		step := s
+		step.Cell, step.State = r.Cell.Newton.StepBack, slices.Concat(states, at(i).state)
+		return step
+	}
+	steps := func(v schedule.View) schedule.View { return v.Band(batch, s.Steps*batch) }
+	r.Do(0, schedule.Map{Op: cell.Zero, Out: steps(at(0).guess)})
+	for i := range r.Iterations {
+		step := schedule.SequenceGrad{DOut: g.DOut, DX: steps(at(i + 1).guess)}
+		for k, v := range carry {
+			step.Carry = append(step.Carry, y.carry.Band(0, batch).Columns(k*r.Hidden, r.Hidden))
+			r.Do(0, schedule.Map{Op: cell.Copy, Out: step.Carry[k], A: v})
+		}
+		step.Carry = slices.Concat(step.Carry, step.Carry)
+		r.Do(0, schedule.ScanBackward{Sequence: from(i), SequenceGrad: step})
+	}
+	if !begun {
+		r.compare(at(r.Iterations), at(r.Iterations-1))
+	}
+	g.Carry = slices.Concat(carry, carry)
+	return from(r.Iterations), g
 }

@@ -15,6 +15,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 )
 
@@ -85,6 +86,64 @@ func TestNewton(t *testing.T) {
 	for i, p := range problems(t) {
 		impltest.Run(t, devices[i%2], fewKnobs{}, []rnn.Problem{p})
 	}
+}
+
+// TestResidual: where iterations of the states and of the gradient hardly change any more, the answer is right
+// with its gradients. Where they cannot converge, they change.
+func TestResidual(t *testing.T) {
+	c, err := cells.Load("lstm-diag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, 2)
+	for gain, converges := range map[int]bool{100: true, 400: true, 3200: false} {
+		p := rnn.Problem{Cell: c, Input: 3, Hidden: 9, Layers: 2, Batch: 2, Steps: 130, Pass: rnn.Train, Gain: gain}
+		data := rnn.NewData(p, 1, 2, "normal")
+		want, right := oracle.Reference(data), false
+		for n := 1; n <= 32; n *= 2 {
+			residual, dev := iterated(t, d, data, want, n)
+			near := residual <= oracle.Tolerance(p, false, 0)/10
+			if right = right || near; near && dev.Error > oracle.Tolerance(p, true, 0) {
+				t.Errorf("gain %d%%: after %d iterations the residual is %g and %v", gain, n, residual, dev)
+			}
+		}
+		if right != converges {
+			t.Errorf("gain %d%%: converged: %v", gain, right)
+		}
+	}
+}
+
+// iterated runs data with n iterations, and compares the answer with the one that is wanted.
+func iterated(t *testing.T, d device.Device, data *rnn.Data, want []oracle.Tensor, n int) (float64, oracle.Deviation) {
+	t.Helper()
+	plan, s, err := rnn.Layout(newton.Technique{}, data.Problem, knob.Params{"iterations": n})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prog.Run(1); err != nil {
+		t.Fatal(err)
+	}
+	residual, err := oracle.Residual(plan, prog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := oracle.Read(plan, prog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev, err := oracle.Compare(plan.Problem, got, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return residual, dev
 }
 
 // TestGPU runs them on a GPU, through the worker that RNNBENCH_CUDA names.

@@ -87,6 +87,7 @@ type Cell struct {
 	Half bool // it is the half of a step: see First
 
 	sums    bool  // DPeep is a sum over the steps done so far; see Scanned
+	guesses bool  // DX has no gradients of peepholes; see Newton.StepBack
 	whole   int   // in the first half, the number of states of the whole
 	carried []int // in the first half, the states whose gradients the second half has begun
 
@@ -105,11 +106,14 @@ func (c *Cell) DirectPrev(s int) bool { return c.Backward.Writes(Ref{DPrev, s}) 
 // Gradients is the number of vectors DX: one for each gate and, in another cell's Scanned, one for
 // each peephole.
 func (c *Cell) Gradients() int {
-	if c.sums {
+	if c.sums || c.guesses {
 		return len(c.Gates)
 	}
 	return len(c.Gates) + len(c.Peeps)
 }
+
+// SumsPeeps reports whether the gradients of peepholes are summed over the steps, in DPeep.
+func (c *Cell) SumsPeeps() bool { return c.sums && len(c.Peeps) > 0 }
 
 // Multipliers lists the per-unit weights that multiply a state, or a value that depends on one.
 func (c *Cell) Multipliers() (list []int) {

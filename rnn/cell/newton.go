@@ -15,8 +15,15 @@ type Newton struct {
 	Step *Cell
 
 	// Back is the cell whose gradient is scanned: its backward pass composes, and writes the gradients
-	// of per-unit weights for each step. nil: the gradient ties several states.
+	// of per-unit weights for each step. nil: no scan computes the gradient.
 	Back *Cell
+
+	// StepBack is an iteration of the gradient, if it ties several states; else nil. It is linear, so
+	// its tangents are itself: each state's gradient before a step follows from its own after it, and
+	// from the guess of the others'. Back does the same, as the last iteration. Both have states more
+	// behind the cell's own: the guess of each state's gradient, which is where a state is after the
+	// step. DX of StepBack is the next guess.
+	StepBack *Cell
 }
 
 // newton returns how c runs by Newton's method, or nil where its steps have recurrent products or
@@ -36,23 +43,95 @@ func newton(c *Cell, p Program) *Newton {
 		return nil
 	}
 	step.Recurrence = &Recurrence{Carried: carried, Inference: step.Inference.inPlace(carried), Compose: compose}
-	return &Newton{Step: step, Back: linearBack(c, p)}
+	n := &Newton{Step: step}
+	n.backward(c, p)
+	return n
 }
 
-// linearBack returns a cell that computes as c, and whose backward pass composes. It returns nil where
-// the gradient of one state before a step needs that of another after it.
-func linearBack(c *Cell, p Program) *Cell {
+// backward sets how the gradient of c runs, if scans compute it.
+func (n *Newton) backward(c *Cell, p Program) {
 	back := complete(Cell{
 		Name: c.Name + " gradient", Doc: "part of " + c.Name, Text: c.Text, Gates: c.Gates, Window: c.Window, States: c.States, Peeps: c.Peeps,
 	}, func(b *builder) { b.p = p })
-	r := inPlace(back)
-	compose, ok := back.Backward.compose(DNext, DPrev, r.Carried)
-	if !ok {
-		return nil
+	if back.scanBack() {
+		n.Back = back
+		return
 	}
-	r.ComposeBackward = compose
-	back.Recurrence = r
-	return back
+	names := slices.Clone(c.States)
+	for _, s := range c.States {
+		names = append(names, "gradient of "+s)
+	}
+	whole := back.Backward
+	step := *back
+	step.Name, step.Doc, step.Gates, step.guesses = c.Name+" gradient step", "an iteration of the gradient of "+c.Name, c.States, true
+	step.States, step.Backward = names, append(gradients(len(c.States)), whole.apart(len(c.States))...).compact()
+	back.States, back.Backward = names, append(whole.results(), whole.apart(len(c.States))...).compact()
+	if back.scanBack() && step.scanBack() {
+		n.Back, n.StepBack = back, &step
+	}
+}
+
+// scanBack sets the recurrence of c, by which its gradient is scanned. It reports false where the steps
+// of the gradient do not compose.
+func (c *Cell) scanBack() bool {
+	r := inPlace(c)
+	compose, ok := c.Backward.compose(DNext, DPrev, r.Carried)
+	if ok {
+		r.ComposeBackward, c.Recurrence = compose, r
+	}
+	return ok
+}
+
+// gradients copies the gradient of each of so many states after a step to DX.
+func gradients(states int) (p Program) {
+	for s := range states {
+		p = append(p, Instr{Op: Copy, Out: Ref{DX, s}, A: Ref{DNext, s}})
+	}
+	return p
+}
+
+// results returns the part of backward program p that computes all but the gradients of states before the
+// step. It leaves those after the step as they are.
+func (p Program) results() Program {
+	_, writes := p.Vectors()
+	temps := p.Temps()
+	return p.slice(slices.DeleteFunc(writes, func(r Ref) bool { return r.Kind == DPrev })...).renamed(func(r Ref) Ref {
+		if r.Kind == DPrev {
+			return Ref{Temp, temps + r.Index}
+		}
+		return r
+	})
+}
+
+// apart returns the part of backward program p of a cell of so many states that computes the gradients of
+// states before the step. Each state's follows from its own after the step, and from the guess of others'.
+func (p Program) apart(states int) (out Program) {
+	temps := p.Temps()
+	for s := range states {
+		result, place := Ref{DPrev, s}, map[Ref]Ref{} // of each value of this state's part
+		for i := range states {
+			if i != s {
+				place[Ref{DNext, i}] = Ref{Next, states + i}
+			}
+		}
+		part := p.slice(result)
+		for i, in := range part {
+			args := in.Args()
+			for k, a := range args {
+				if v, ok := place[a]; ok {
+					args[k] = v
+				}
+			}
+			in = with(in, args)
+			if i < len(part)-1 {
+				place[in.Out] = Ref{Temp, temps}
+				in.Out = place[in.Out]
+				temps++
+			}
+			out = append(out, in)
+		}
+	}
+	return out
 }
 
 // tangents turns the forward program p of a cell of so many states into one that computes its tangent
@@ -202,5 +281,5 @@ func (d *linearizer) differentiate(in Instr) Ref {
 
 // parts lists the cells of n that schedules can hold.
 func (n *Newton) parts() []*Cell {
-	return slices.DeleteFunc([]*Cell{n.Step, n.Back}, func(c *Cell) bool { return c == nil })
+	return slices.DeleteFunc([]*Cell{n.Step, n.Back, n.StepBack}, func(c *Cell) bool { return c == nil })
 }

@@ -17,11 +17,12 @@ func Unconverged(p *rnn.Plan, mem rnn.Memory, tolerance float64) (residual float
 }
 
 // Residual is the largest difference between the states of the last two iterations of an Iterative
-// technique, over the largest state. It is infinite where the states of the last are not finite, and 0
+// technique, each over the largest of its kind and layer, and the same of their gradients. It is infinite where the states of the last are not finite, and 0
 // where the technique has no iterations.
 func Residual(p *rnn.Plan, mem rnn.Memory) (float64, error) {
-	apart, size := 0.0, 0.0
+	residual := 0.0
 	for _, pair := range p.Iterates {
+		apart, size := 0.0, 0.0
 		var values [2][]float32
 		for i, v := range pair {
 			values[i] = make([]float32, v.M.Elements())
@@ -41,9 +42,9 @@ func Residual(p *rnn.Plan, mem rnn.Memory) (float64, error) {
 				apart, size = max(apart, d), max(size, math.Abs(float64(v)))
 			}
 		}
+		if apart > 0 {
+			residual = max(residual, apart/size)
+		}
 	}
-	if apart == 0 {
-		return 0, nil
-	}
-	return apart / size, nil
+	return residual, nil
 }

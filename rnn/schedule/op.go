@@ -410,8 +410,8 @@ func (c CellBackward) check() error {
 	} else if !c.DR.Empty() {
 		return shapeError(c)
 	}
-	if n := len(c.Cell.Peeps); n > 0 && c.Cell.Gradients() == len(c.Cell.Gates) {
-		more = append(more, shaped{c.DPeep, 0, n})
+	if c.Cell.SumsPeeps() {
+		more = append(more, shaped{c.DPeep, 0, len(c.Cell.Peeps)})
 	} else if !c.DPeep.Empty() {
 		return shapeError(c)
 	}
