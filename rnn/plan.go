@@ -69,8 +69,8 @@ type Plan struct {
 	// of all runs. Its FLOP/s then count that part alone.
 	Part bool
 
-	// Iterations is how many an Iterative technique runs; 0: it is none. Iterates are the states of layers as
-	// its last two leave them.
+	// Iterations is how many an Iterative technique runs; 0: it is none. Iterates are the states of layers, and
+	// gradients that are iterated, as its last two leave them.
 	Iterations int
 	Iterates   [][2]schedule.View
 

@@ -27,7 +27,8 @@ func (Technique) IterationsKnob(p rnn.Problem) (name string, few, limit int) {
 //	                           rnn-tanh, ligru, janet 8 to 14    13 to more  more than 32
 //
 // The exact method doubles its digits with each iteration, the others add as many as in the one before: with
-// 16 bits lstm and gru take 3 to 5. Three layers took 2 or 3 more than one.
+// 16 bits lstm and gru take 3 to 5. Three layers took 2 or 3 more than one, and training as many as the
+// forward pass.
 func fewest(p rnn.Problem) int {
 	c, gain := p.Cell, 1.0
 	if p.Gain > 0 {

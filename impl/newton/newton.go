@@ -1,7 +1,7 @@
 // Package newton runs nonlinear recurrences in parallel over time, by Newton's method for all steps at
 // once. Each iteration replaces the steps by their tangents at the states of the iteration before, and
 // a scan solves the linear recurrence of the tangents. The products of the inputs are those of package
-// scan. The gradient is linear, so a single scan computes it.
+// scan. The gradient is linear, so a single scan computes it, or iterations if it ties several states.
 //
 // The tangents of a cell with recurrent products would tie all units. There the products of the guess
 // count as known, and the cell's own recurrence follows its states from step to step. That is a tangent
