@@ -273,7 +273,7 @@ func (d *decoder) value(v reflect.Value) {
 	case cellType:
 		name, text := d.string(), d.string()
 		if text != "" && d.err == nil {
-			whole, _, _ := strings.Cut(name, " ") // a part of a cell has the cell's name and one more word
+			whole, _, _ := strings.Cut(name, " ") // a part of a cell has the cell's name and more words
 			if _, err := equations.Restore(whole, text); err != nil {
 				d.fail()
 				return
