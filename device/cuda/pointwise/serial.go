@@ -143,11 +143,14 @@ func (s *serial) resets(reads []cell.Ref) string {
 	return b.String()
 }
 
-// quickFunctions are activations that are off by a few units in the last place of 1. A step waits
-// for them, so they are short.
+// quickFunctions are activations of few operations, since a step waits for them. A tangent near 0 is off
+// by the error of an exponential near 1: a sigmoid less a half would be off by four times as much.
 const quickFunctions = `namespace quick {
 __device__ __forceinline__ float sigmoid(float v) { return reciprocal(1 + exp2_quick(-1.4426950409f * v)); }
-__device__ __forceinline__ float tanhf(float v) { return 2 * sigmoid(2 * v) - 1; }
+__device__ __forceinline__ float tanhf(float v) {
+  const float e = exp2_quick(at_most(60, -2.8853900818f * v)); // finite
+  return (1 - e) * reciprocal(1 + e);
+}
 }
 `
 
