@@ -22,16 +22,11 @@ type prediction struct {
 	source     string  // of the rate
 }
 
-// The rates that predictions take: the device's limit, and what Newton's method reaches.
-const (
-	limit   = "a copy's rate"
-	reached = "newton's highest rate"
-)
-
-// predict takes all but the rate from the records of all, and the time of a launch from the device. It
-// has a prediction for each rate that is known, and for one if both are alike.
-func predict(all []race, on study.Target) (list []prediction) {
-	m := prediction{latency: math.Inf(1)}
+// predict takes the rate of a copy and the time of a launch from the device, and the rest from the records
+// of all. Without a copy's rate it takes the highest of Newton's method. It is false where records lack
+// either technique.
+func predict(all []race, on study.Target) (m prediction, known bool) {
+	m.latency = math.Inf(1)
 	var bytes, took, launches []float64
 	own := 0.0
 	for _, x := range all {
@@ -52,18 +47,14 @@ func predict(all []race, on study.Target) (list []prediction) {
 		launches = append(launches, float64(count))
 	}
 	if len(bytes) == 0 || math.IsInf(m.latency, 0) {
-		return nil
+		return m, false
 	}
 	m.bytes, m.iterations, m.start = estimate.Middle(bytes), estimate.Middle(took), on.InGraph*estimate.Middle(launches)
-	if on.Copy > 0 {
-		m.rate, m.source = on.Copy, limit
-		list = append(list, m)
+	m.rate, m.source = on.Copy, "a copy's rate"
+	if m.rate == 0 {
+		m.rate, m.source = own, "newton's highest rate"
 	}
-	if on.Copy == 0 || estimate.Differ(own, on.Copy) {
-		m.rate, m.source = own, reached
-		list = append(list, m)
-	}
-	return list
+	return m, true
 }
 
 // channels is where both are equally fast; 0: Newton's method is slower however few there are.

@@ -41,19 +41,14 @@ func reportCrossover(recs []record.Record, on study.Target) (*study.Report, erro
 		rep.Findings = append(rep.Findings, s)
 	}
 	fig := figure(all, on)
-	if predicted := predict(all, on); predicted != nil {
-		words := "Predicted crossover: channels = latency of a step × rate / (iterations × bytes of a channel and step). The latency is the serial kernel's least in this run, iterations and bytes are newton's medians. A copy's rate is measured by itself."
+	if m, known := predict(all, on); known {
+		words := "Predicted crossover: channels = latency of a step × rate / (iterations × bytes of a channel and step). The latency is the serial kernel's least in this run, iterations and bytes are newton's medians. " + show.Upper(m.String())
 		said := words
-		for _, m := range predicted {
-			fig.Panels[0].Guides = append(fig.Panels[0].Guides, m.guides(all)...)
-			words += " " + show.Upper(m.String()) + "."
-			said += " " + show.Upper(m.String())
-			if v := m.right(all); v.All() > 0 {
-				said += fmt.Sprintf("; this names the faster at %d of %d points with a clear lead", v.Yes, v.All())
-			}
-			said += "."
+		if v := m.right(all); v.All() > 0 {
+			said += fmt.Sprintf("; this names the faster at %d of %d points with a clear lead", v.Yes, v.All())
 		}
-		rep.Findings, fig.Notes = append(rep.Findings, said), append(fig.Notes, words)
+		fig.Panels[0].Guides = append(fig.Panels[0].Guides, m.guides(all)...)
+		rep.Findings, fig.Notes = append(rep.Findings, said+"."), append(fig.Notes, words+".")
 	}
 	rep.Add("newton-crossover", fig, nil)
 	claimSpeedup(rep, all, on)
