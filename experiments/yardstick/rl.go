@@ -30,8 +30,14 @@ var RL = study.Experiment{
 		if s == study.Quick {
 			preset = "rl-quick"
 		}
+		points := presetPoints(preset)
+		if on.GPU { // where TorchRL and PyTorch form products of fp32 in tf32, unless told otherwise
+			for i := range points {
+				points[i].Precision = "tf32"
+			}
+		}
 		own := usual(on)[1:3] // without naive, and without the vendor's library, which has no resets
-		return []study.Part{{Points: presetPoints(preset), Specs: withRivals(own, on)}}
+		return []study.Part{{Points: points, Specs: withRivals(own, on)}}
 	},
 	Report: reportRL,
 }
