@@ -14,6 +14,8 @@ import (
 	"rnnbench/impl"
 	"rnnbench/record"
 	"rnnbench/rival"
+	"rnnbench/rival/internal/cheat"
+	"rnnbench/rnn"
 	"rnnbench/tuner"
 	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
@@ -133,6 +135,30 @@ func caught(t *testing.T, how string, want []string, p record.Point) {
 		case len(want) > 1 && !slices.ContainsFunc(want[1:], func(w string) bool { return strings.Contains(reason, w) }):
 			t.Errorf("%s: %s: %q", how, r.Status, reason)
 		}
+	}
+}
+
+// TestSideBySide: two rivals prepare at the same time, since each waits for the other. Both are timed.
+func TestSideBySide(t *testing.T) {
+	how := cheat.Together + t.TempDir()
+	d, err := cpu.Open(cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	open := cheats(t)
+	timed := 0
+	s := tuner.Sweep{Device: d, Techniques: []rnn.Technique{open(how)}, Settings: briefly(), Emit: func(r *record.Record) error {
+		if r.Status == record.OK {
+			timed++
+		} else {
+			t.Errorf("%s: %v", r.Status, *r.Reason)
+		}
+		return nil
+	}}
+	specs := []grid.Spec{{Name: "cheat", Label: "one"}, {Name: "cheat", Label: "other"}}
+	if err := s.Run(t.Context(), []tuner.Task{{Point: layer, Specs: specs}}); err != nil || timed != 2 {
+		t.Errorf("%v, %d timed", err, timed)
 	}
 }
 

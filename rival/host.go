@@ -16,7 +16,7 @@ import (
 	"rnnbench/rnn/torch"
 )
 
-// A host is a Rival as a device. It runs each program in a process.
+// A host is a Rival as a device. It runs each program in a process. Programs may be compiled side by side.
 type host Rival
 
 // Info implements device.Device: it is the device beside which the rival runs.
@@ -47,14 +47,23 @@ func (h *host) Compile(s *schedule.Schedule, _ knob.Params) (device.Program, err
 	if err := json.Unmarshal([]byte(f.Request), &p.work); err != nil {
 		return nil, err
 	}
+	if p.process = h.take(); p.process == nil {
+		p.process, _, err = (*Rival)(h).launch()
+	}
+	return p, err
+}
+
+// take returns an idle process that is alive; nil: there is none.
+func (h *host) take() *process {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for n := len(h.idle); n > 0; n = len(h.idle) {
-		p.process, h.idle = h.idle[n-1], h.idle[:n-1]
-		if p.process.alive() {
-			return p, nil
+		p := h.idle[n-1]
+		if h.idle = h.idle[:n-1]; p.alive() {
+			return p
 		}
 	}
-	p.process, _, err = (*Rival)(h).launch()
-	return p, err
+	return nil
 }
 
 // Close implements device.Device.
@@ -62,6 +71,8 @@ func (h *host) Close() error { return (*Rival)(h).Close() }
 
 // file is the path of a new file.
 func (h *host) file(name string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.files++
 	return filepath.Join(h.dir, fmt.Sprintf("%d-%s.npz", h.files, name))
 }
@@ -268,7 +279,9 @@ func (p *program) fetch() error {
 // Close implements device.Program. The next program may use the process.
 func (p *program) Close() error {
 	if p.process != nil && p.process.broken == nil {
+		p.host.mu.Lock()
 		p.host.idle = append(p.host.idle, p.process)
+		p.host.mu.Unlock()
 	}
 	p.process = nil
 	clear(p.values)

@@ -18,6 +18,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"rnnbench/device"
@@ -49,18 +50,20 @@ type Rival struct {
 	devices    []string
 	precisions []string
 	directions []string
-	lengths    bool       // sequences may have lengths of their own
-	projection bool       // layers may have a projection
-	norms      []string   // values of norm, besides none
-	calls      bool       // it may be called step by step
-	resets     bool       // sequences may begin anew at any step
-	heads      bool       // recurrent weights may be those of heads
-	unitError  float64    // see rnn.Plan.UnitError
-	idle       []*process // with the device open and no program
-	dir        string     // for files
+	lengths    bool     // sequences may have lengths of their own
+	projection bool     // layers may have a projection
+	norms      []string // values of norm, besides none
+	calls      bool     // it may be called step by step
+	resets     bool     // sequences may begin anew at any step
+	heads      bool     // recurrent weights may be those of heads
+	unitError  float64  // see rnn.Plan.UnitError
+	dir        string   // for files
 	remove     func() error
-	files      int   // number of files so far
 	failed     error // why no program of it can run; nil: they can
+
+	mu    sync.Mutex
+	idle  []*process // with the device open and no program
+	files int        // number of files so far
 
 	ctx   context.Context // ends every request; nil: none does
 	limit time.Duration   // for a run; 0: Options.Timeout

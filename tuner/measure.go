@@ -67,6 +67,7 @@ func (s *Sweep) readyAll(ctx context.Context, all []*candidate, check *verificat
 	for _, c := range all {
 		check.taken += c.Memory + c.Laid
 	}
+	loadRivals(s, all, check)
 	for _, alone := range []bool{true, false} {
 		for _, c := range all {
 			if check.alone(c.Layout) != alone {
@@ -188,10 +189,15 @@ func (c *candidate) runAtOnce() error {
 	return err
 }
 
-// load compiles c and writes its inputs, once more if the worker was killed meanwhile. It computes
-// the floor of the compiled program.
+// load compiles c and writes its inputs, if that was not done ahead, and once more if the worker was killed
+// meanwhile. It computes the floor of the compiled program.
 func (s *Sweep) load(c *candidate) error {
-	err := c.load(s.Device)
+	var err error
+	if c.early != nil {
+		err, c.early = *c.early, nil
+	} else {
+		err = c.load(s.Device)
+	}
 	if c.retry(err) {
 		c.close()
 		err = c.load(s.Device)

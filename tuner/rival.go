@@ -3,6 +3,8 @@ package tuner
 import (
 	"context"
 	"errors"
+	"runtime"
+	"sync"
 	"time"
 
 	"rnnbench/device"
@@ -43,6 +45,28 @@ func (l *Layout) host(d device.Device) device.Device {
 		return g.Host()
 	}
 	return d
+}
+
+// loadRivals loads those of the candidates that run in other programs. It does so side by side, since libraries
+// take seconds to load, and their compilers up to minutes for a layer. Nothing is timed meanwhile.
+func loadRivals(s *Sweep, all []*candidate, check *verification) {
+	var wait sync.WaitGroup
+	turns := make(chan bool, max(2, runtime.NumCPU())) // compilers take memory
+	for _, c := range all {
+		if c.record.Rival == nil {
+			continue
+		}
+		s.watch(Event{Phase: Loading, Point: c.record.Point, Label: c.Spec.Label})
+		c.input = check.input()
+		turns <- true
+		wait.Go(func() {
+			start := time.Now()
+			err := c.load(s.Device)
+			c.early, c.record.Cost.Setup = &err, time.Since(start).Seconds()
+			<-turns
+		})
+	}
+	wait.Wait()
 }
 
 // rivalOf is a rival's part of a record; nil for other techniques.

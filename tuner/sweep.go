@@ -208,6 +208,7 @@ type candidate struct {
 	*Layout
 	input  *rnn.Data
 	prog   device.Program
+	early  *error       // what loading it ahead of its turn came to; nil: it was not, or its turn has come
 	floor  *model.Floor // nil: unknown
 	record record.Record
 

@@ -10,7 +10,10 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -112,6 +115,23 @@ func (c *cheat) prepare(q map[string]any) {
 	if c.first = true; c.how == "prepare" {
 		run()
 	}
+	if dir, ok := strings.CutPrefix(c.how, Together); ok {
+		meet(dir)
+	}
+}
+
+// Together begins the name of a way that is honest, but prepares nothing before another process of it prepares
+// as well. A folder follows, where they meet.
+const Together = "together in "
+
+// meet waits for another process that meets in dir.
+func meet(dir string) {
+	must(0, os.WriteFile(filepath.Join(dir, strconv.Itoa(os.Getpid())), nil, 0o600))
+	for end := time.Now().Add(time.Minute); len(must(os.ReadDir(dir))) < 2; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			panic("nobody else came")
+		}
+	}
 }
 
 // call returns what the rival states as the seconds of each of n calls.
@@ -168,8 +188,8 @@ func (c *cheat) run(n int) float64 {
 		}
 		return time.Since(start).Seconds()
 	}
-	switch c.how {
-	case "honest", "still", "brief", "uncalled", "few calls", "untimed calls", "negative calls", "later calls":
+	switch how, _, _ := strings.Cut(c.how, Together); how {
+	case "", "honest", "still", "brief", "uncalled", "few calls", "untimed calls", "negative calls", "later calls":
 		return wall(n)
 	case "hang":
 		time.Sleep(time.Hour)
