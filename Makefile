@@ -70,13 +70,21 @@ test-all:
 test-anywhere:
 	scripts/test-anywhere
 
-## race: the techniques' schedules and the harness under the race detector (needs a C compiler); the
-## kernels are plain Go here, since assembly is invisible to the detector, and tests of memory and of
-## answers alone are left out, since they run nothing side by side
+## race: the techniques' schedules and the harness under the race detector (needs a C compiler): the tests of
+## packages that start goroutines. The kernels are plain Go here, since assembly is invisible to the detector. Tests
+## of memory and of answers are left out, whose goroutines other tests start as well
 RACE := CGO_ENABLED=1 $(GO) test -vet=off -race -short -tags noasm -timeout 30m
+RACE_PACKAGES := ./device ./device/allreduce ./device/cpu/... ./device/cuda/emulator ./device/worker ./record ./record/files \
+	./rnn ./rnn/oracle ./tuner ./tuner/bench ./tuner/progress ./tuner/wisdom
+NO_RACE_CPU    := TestProductsAreRight$$
+NO_RACE_WORKER := TestDevice$$/^(operations|scans)$$
+NO_RACE_RECORD := TestRecordedRunsRead$$|TestCutAnywhere$$|TestRatioCovers$$
+NO_RACE_ORACLE := TestWrongPrecision$$|TestWrongValuesOfWholeAnswers$$|TestJumps$$|TestSizes$$|TestGradients$$
+NO_RACE_TUNER  := TestNeed$$|TestStepwiseMemory$$|TestLargeP|TestHonestIsRechecked$$|TestFaults|TestBound|OnRecords$$|AtKinks$$|TestKinks|TestImpossible$$|TestConvergesOrSays$$|TestLostByAPeer$$|TestEqualDepth$$|TestLibraryWithFaults$$
 race:
-	$(RACE) -skip 'TestNeed$$|TestStepwiseMemory$$|TestProductsAreRight$$|TestLargeProblemsPass$$|TestHonestIsRechecked$$|TestFaults|TestBound|OnRecords$$' $$($(GO) list ./rnn/... ./device/... ./tuner/... ./record/... | grep -v '/device/cuda$$')
+	$(RACE) -skip '$(NO_RACE_CPU)|$(NO_RACE_WORKER)|$(NO_RACE_RECORD)|$(NO_RACE_ORACLE)|$(NO_RACE_TUNER)' $(RACE_PACKAGES)
 	$(RACE) -run 'TestRaces$$' ./impl
+	$(RACE) -run 'TestReplicas|TestFedReplicas$$' ./train
 	$(RACE) -run 'TestPrecompile$$|TestCache$$|TestMishaps$$' ./device/cuda
 
 ## noasm: the tests of what has assembly, without it; RNNBENCH_SIMD=generic has the others run without it as well
