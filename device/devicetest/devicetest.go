@@ -19,9 +19,14 @@ import (
 
 // Run runs the suite on several devices, which must compute in the same precisions. The evaluation,
 // which takes the longest, is done once for all devices.
-func Run(t *testing.T, devices ...device.Device) {
-	t.Run("operations", func(t *testing.T) { operations(t, devices) })
-	t.Run("scans", func(t *testing.T) { scans(t, devices) })
+func Run(t *testing.T, devices ...device.Device) { suite(t, testing.Short(), devices) }
+
+// RunShort runs the suite with few sizes of each operation, for devices that pass the work on to one that Run tests.
+func RunShort(t *testing.T, devices ...device.Device) { suite(t, true, devices) }
+
+func suite(t *testing.T, short bool, devices []device.Device) {
+	t.Run("operations", func(t *testing.T) { operations(t, short, devices) })
+	t.Run("scans", func(t *testing.T) { scans(t, short, devices) })
 	t.Run("schedules", func(t *testing.T) { schedules(t, devices) })
 	t.Run("misuse", func(t *testing.T) {
 		for _, d := range devices {
@@ -33,9 +38,9 @@ func Run(t *testing.T, devices ...device.Device) {
 // many is the most settings of an operation that are all run.
 const many = 16
 
-func operations(t *testing.T, devices []device.Device) {
+func operations(t *testing.T, short bool, devices []device.Device) {
 	trials := 20
-	if testing.Short() {
+	if short {
 		trials = 6
 	}
 	precisions := precisions(devices[0])

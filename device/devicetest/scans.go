@@ -14,11 +14,11 @@ import (
 
 // scans compares recurrences over many steps, more than any block holds, with the evaluation. The
 // results must have the same bits in every run.
-func scans(t *testing.T, devices []device.Device) {
+func scans(t *testing.T, short bool, devices []device.Device) {
 	sizes := [][3]int{ // steps, batch, hidden
 		{5000, 1, 3}, {1, 2, 33}, {31, 3, 11}, {257, 1, 32}, {1023, 1, 33}, {513, 2, 16}, {2049, 1, 1}, {65, 1, 260}, {4099, 1, 32}, {140001, 1, 3},
 	}
-	if testing.Short() {
+	if short {
 		sizes = sizes[:5]
 	}
 	precisions := precisions(devices[0])

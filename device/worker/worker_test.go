@@ -119,7 +119,7 @@ func TestDevice(t *testing.T) {
 			d.Close()
 		}()
 	}
-	devicetest.Run(t, both...)
+	devicetest.RunShort(t, both...)
 }
 
 // BenchmarkWrite measures the time of a matrix of 16 MiB to the worker and back.
