@@ -29,7 +29,7 @@ func sleepyGrid(points int) string {
 	return fmt.Sprintf("sweep -H 1:%d:1 -B 1 -T 1 --impl naive --rounds 2 --max-rounds 2 --warmup 0s --min-time 0s --min-iters 1 --threads 1 --isolate on", points)
 }
 
-// TestSlurm submits shards to a real Slurm of five nodes, which scripts/slurm-test starts on this
+// TestSlurm submits shards to a real Slurm of six nodes, which scripts/slurm-test starts on this
 // machine. Four nodes measure faster than one, and nothing is lost: not by a node that is
 // killed, nor by a job that is asked to end, nor by one that reaches its time limit.
 func TestSlurm(t *testing.T) {
@@ -39,13 +39,13 @@ func TestSlurm(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(beProgram, "1")
 	t.Setenv(sleepVariable, nap.String())
-	const points = 200
+	const points = 140
 	grid := sleepyGrid(points)
 
 	// One node measures during all that follows.
 	rnnbench(t, "submit slurm --shards 1 --name one --sbatch=--nodelist=v5 -- "+grid).want(t, exit.Done, nil, []string{"1 shard\n"})
 	start := time.Now()
-	rnnbench(t, "submit slurm --shards 4 --name four --sbatch=--exclude=v5 -- "+grid).want(t, exit.Done, nil, []string{"4 shards\n", " merges them"})
+	rnnbench(t, "submit slurm --shards 4 --name four --sbatch=--exclude=v5,v6 -- "+grid).want(t, exit.Done, nil, []string{"4 shards\n", " merges them"})
 	began := time.Now()
 	waitFor(t, "shards that run", func() bool { return done(t, "four") >= 4 })
 	rnnbench(t, grid+" --out out/four --shard 2/4").want(t, exit.Error, nil, []string{"shard 2/4 is being measured by process "})
@@ -59,8 +59,9 @@ func TestSlurm(t *testing.T) {
 		t.Errorf("four nodes are %.2f times as fast as one at their pace, less than 3.6 times", ratio)
 	}
 
+	limited := limit(t)
 	lose(t)
-	limit(t)
+	limited()
 
 	waitFor(t, "the end of one node", func() bool { return ended(t, "one", 1) })
 	one := time.Since(start)
@@ -118,7 +119,7 @@ func TestSpeedUpOfTurns(t *testing.T) {
 func lose(t *testing.T) {
 	const points = 48
 	grid := sleepyGrid(points)
-	job := submitted(t, rnnbench(t, "submit slurm --shards 4 --name lost --sbatch=--exclude=v5 -- "+grid))
+	job := submitted(t, rnnbench(t, "submit slurm --shards 4 --name lost --sbatch=--exclude=v5,v6 -- "+grid))
 	waitFor(t, "records of each shard", func() bool { return done(t, "lost") >= 8 })
 	before := []record.Record{}
 	for shard := 1; shard <= 4; shard++ {
@@ -163,22 +164,24 @@ func lose(t *testing.T) {
 	}
 }
 
-// limit lets a job come near its time limit of a minute. Slurm looks for such jobs every 30
-// seconds and may warn up to 30 seconds too early. A warning requested 10 seconds before the limit
-// therefore comes 20 to 50 seconds after the start.
-func limit(t *testing.T) {
+// limit lets a job on a node of its own come near its time limit of a minute, and returns what waits for
+// that. Slurm looks for such jobs every 30 seconds and may warn up to 30 seconds too early. A warning
+// requested 10 seconds before the limit therefore comes 20 to 50 seconds after the start.
+func limit(t *testing.T) (wait func()) {
 	const points = 110 // 66 seconds
-	rnnbench(t, "submit slurm --shards 1 --time 1m --name late --sbatch=--exclude=v5 --sbatch=--signal=B:TERM@10 -- "+sleepyGrid(points)).want(t, exit.Done, nil, nil)
-	waitFor(t, "the warning of the time limit", func() bool { return partsOf(t, "late")[1].Exit != nil })
-	p := partsOf(t, "late")[1]
-	t.Logf("the time limit came after %d records", p.Done)
-	if *p.Exit != exit.Interrupted || p.Done == 0 || p.Done == points {
-		t.Errorf("%+v", p)
+	rnnbench(t, "submit slurm --shards 1 --time 1m --name late --sbatch=--nodelist=v6 --sbatch=--signal=B:TERM@10 -- "+sleepyGrid(points)).want(t, exit.Done, nil, nil)
+	return func() {
+		waitFor(t, "the warning of the time limit", func() bool { return partsOf(t, "late")[1].Exit != nil })
+		p := partsOf(t, "late")[1]
+		t.Logf("the time limit came after %d records", p.Done)
+		if *p.Exit != exit.Interrupted || p.Done == 0 || p.Done == points {
+			t.Errorf("%+v", p)
+		}
+		waitFor(t, "the state of the interrupted job", func() bool {
+			o := rnnbench(t, "submit status late")
+			return o.code == exit.Failures && strings.Contains(o.out, "failed") && strings.Contains(o.out, "interrupted")
+		})
 	}
-	waitFor(t, "the state of the interrupted job", func() bool {
-		o := rnnbench(t, "submit status late")
-		return o.code == exit.Failures && strings.Contains(o.out, "failed") && strings.Contains(o.out, "interrupted")
-	})
 }
 
 // done returns how many records the shards of a submission have.
