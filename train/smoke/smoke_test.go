@@ -33,7 +33,7 @@ func banded(t *testing.T, c *cell.Cell, precision rnn.Precision) (smoke.Case, sm
 // TestSmoke: every technique learns each cell in each precision as double precision does. With
 // -short every other cell has one precision, which differs from cell to cell.
 func TestSmoke(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
 	if err != nil {
 		t.Fatal(err)
 	}
