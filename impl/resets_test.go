@@ -127,7 +127,7 @@ func TestResetsPairProducts(t *testing.T) {
 
 // TestResetsAreData: one program gives the right answers to several draws of resets.
 func TestResetsAreData(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
 	if err != nil {
 		t.Fatal(err)
 	}

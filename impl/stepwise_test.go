@@ -41,7 +41,7 @@ func runOnce(t *testing.T, d device.Device, tech rnn.Technique, p rnn.Problem) (
 // TestDirectionsStepwise checks layers of every direction step by step, wholly and in part, and plants a fault in
 // each part of the answer.
 func TestDirectionsStepwise(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func (m everywhere) Read(of *schedule.Matrix, to []float32) error {
 
 // TestDirectionsStepwiseRows: states with their steps in the opposite order are found wrong.
 func TestDirectionsStepwiseRows(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
 	if err != nil {
 		t.Fatal(err)
 	}

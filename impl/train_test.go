@@ -19,7 +19,7 @@ import (
 
 // TestTraining: every technique trains as the reference does.
 func TestTraining(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestTrainingDeclines(t *testing.T) {
 
 // TestCarry: each run begins with the states that the run before ended with.
 func TestCarry(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
 	if err != nil {
 		t.Fatal(err)
 	}
