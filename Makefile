@@ -85,6 +85,7 @@ race:
 	$(RACE) -skip '$(NO_RACE_CPU)|$(NO_RACE_WORKER)|$(NO_RACE_RECORD)|$(NO_RACE_ORACLE)|$(NO_RACE_TUNER)' $(RACE_PACKAGES)
 	$(RACE) -run 'TestRaces$$' ./impl
 	$(RACE) -run 'TestReplicas|TestFedReplicas$$' ./train
+	$(RACE) -run 'TestSideBySide$$' ./rival
 	$(RACE) -run 'TestPrecompile$$|TestCache$$|TestMishaps$$' ./device/cuda
 
 ## noasm: the tests of what has assembly, without it; RNNBENCH_SIMD=generic has the others run without it as well
