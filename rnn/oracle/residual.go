@@ -6,19 +6,24 @@ import (
 	"rnnbench/rnn"
 )
 
+// rounds is how far apart rounding keeps two iterations, however many there are: a few units in the last place
+// of the largest value.
+var rounds = 8 * rnn.FP32.Epsilon()
+
 // Unconverged reports whether a wrong answer is wrong because an Iterative technique has not converged: its
-// last two iterations differ by more than a tenth of the tolerance. residual is by how much: see Residual.
+// last two iterations differ by more than rounding and a tenth of the tolerance. residual is by how much: see
+// Residual.
 func Unconverged(p *rnn.Plan, mem rnn.Memory, tolerance float64) (residual float64, yes bool, err error) {
 	if len(p.Iterates) == 0 {
 		return 0, false, nil
 	}
 	residual, err = Residual(p, mem)
-	return residual, residual > tolerance/10, err
+	return residual, residual > max(tolerance/10, rounds), err
 }
 
 // Residual is the largest difference between the states of the last two iterations of an Iterative
-// technique, each over the largest of its kind and layer, and the same of their gradients. It is infinite where the states of the last are not finite, and 0
-// where the technique has no iterations.
+// technique, each over the largest of its kind and layer, and the same of their gradients. It is infinite where
+// the states of the last are not finite, and 0 where the technique has no iterations.
 func Residual(p *rnn.Plan, mem rnn.Memory) (float64, error) {
 	residual := 0.0
 	for _, pair := range p.Iterates {
