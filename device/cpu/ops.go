@@ -116,6 +116,8 @@ func (p *binder) work(op schedule.Op) (work, error) {
 		}, nil
 	case schedule.Squares:
 		return p.squares(op), nil
+	case schedule.Change:
+		return &change{a: p.matrix(op.A), b: p.matrix(op.B), out: p.matrix(op.Out)}, nil
 	case schedule.Update:
 		return p.update(op), nil
 	case schedule.AllReduce:

@@ -41,6 +41,8 @@ func complete(op Op) error {
 		ok = present(op.X, op.Gain, op.Stats, op.DOut, op.DX, op.Share)
 	case Squares:
 		ok = present(op.A, op.Out)
+	case Change:
+		ok = present(op.A, op.B, op.Out)
 	case Update:
 		ok = op.Rule >= 0 && int(op.Rule) < len(Rules()) && present(op.Param, op.Grad, op.Rates) && present(op.Moment...)
 	case AllReduce:

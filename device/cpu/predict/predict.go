@@ -135,6 +135,8 @@ func (p *forecast) seconds(op schedule.Op, parts, from int) (float64, error) {
 		return extra + 16*p.mapLine*float64(ceil(op.X.Rows, parts)*ceil(op.X.Cols, line)), nil
 	case schedule.Squares:
 		return extra + p.mapLine*float64(ceil(op.A.Rows*op.A.Cols, line*parts)), nil
+	case schedule.Change:
+		return extra + 2*p.mapLine*float64(ceil(op.A.Rows*op.A.Cols, line)), nil
 	case schedule.Update:
 		return extra + (p.mapFunction+3*p.mapLine)*float64(ceil(op.Param.Rows*op.Param.Cols, line*parts)), nil
 	case schedule.AllReduce: // the other replicas decide how long it takes

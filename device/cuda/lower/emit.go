@@ -149,6 +149,8 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 		return []launch.Command{pointwise.NormaliseBackward(e.Target, op)}, nil
 	case schedule.Squares:
 		return pointwise.Squares(e.Target, []schedule.Squares{op}), nil
+	case schedule.Change:
+		return []launch.Command{pointwise.Change(e.Target, op)}, nil
 	case schedule.Update:
 		return pointwise.Updates(e.Target, []schedule.Update{op}, largest(e)), nil
 	case schedule.AllReduce:
