@@ -317,8 +317,8 @@ func (c *composer) sum(to schedule.View, from []*stack, backwards bool, of func(
 }
 
 // WriteConstants writes the constants that the plan's operations read. These are the index by which
-// rows are put in the opposite order of steps, and others where sequences have lengths of their
-// own. Plan.Write calls it.
+// rows are put in the opposite order of steps, others where sequences have lengths of their own, and
+// zeros where changes of iterations are kept. Plan.Write calls it.
 func WriteConstants(p *Plan, mem Memory) error {
 	write := func(m *schedule.Matrix, values func() []float32) error {
 		if m == nil {
@@ -332,6 +332,7 @@ func WriteConstants(p *Plan, mem Memory) error {
 		}
 		return p.Batches.flip()
 	})
+	err = errors.Join(err, write(p.changes, func() []float32 { return make([]float32, p.changes.Elements()) }))
 	if u := p.uneven; u != nil {
 		err = errors.Join(err, write(u.priors, p.Batches.priors), write(u.weight, p.Batches.weights))
 	}

@@ -2,13 +2,14 @@ package rnn
 
 import (
 	"fmt"
+	"math"
 
 	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
 // An Iterative technique repeats itself until its answer no longer changes. How often that is depends on
-// the data, so it is found by running: see oracle.Residual.
+// the data, so it is found by running: see oracle.Residual and LargestChange.
 type Iterative interface {
 	Technique
 
@@ -26,6 +27,42 @@ func needsVerifying(t Technique, p Problem, k knob.Params) error {
 		}
 	}
 	return nil
+}
+
+// keepChanges has runs keep by how much the last iterations of p's technique change its iterates.
+func keepChanges(p *Plan) {
+	if len(p.Iterates) == 0 {
+		return
+	}
+	p.changes = p.Matrix("changes", len(p.Iterates), 2)
+	for i, pair := range p.Iterates {
+		p.Do(0, schedule.Change{A: pair[0], B: pair[1], Out: p.changes.All().Band(i, 1)})
+	}
+}
+
+// LargestChange returns the largest difference of the last two iterations in all runs since it was called last,
+// or since WriteConstants was: of the states of a layer, or of their gradients, over the largest of them. It is
+// infinite where one is not finite, and 0 where the technique has no iterations. p is a plan of LayoutTraining or
+// LayoutForward.
+func LargestChange(p *Plan, mem Memory) (float64, error) {
+	if p.changes == nil {
+		return 0, nil
+	}
+	values := make([]float32, p.changes.Elements())
+	if err := mem.Read(p.changes, values); err != nil {
+		return 0, err
+	}
+	most := 0.0
+	for i := 0; i < len(values); i += 2 {
+		change, size := float64(values[i]), float64(values[i+1])
+		if !(max(change, size) <= math.MaxFloat32) { // it may be no number
+			most = math.Inf(1)
+		} else if change > 0 {
+			most = max(most, change/size)
+		}
+	}
+	clear(values)
+	return most, mem.Write(p.changes, values)
 }
 
 // Fewest finds about the fewest iterations that are enough. It doubles few until they are, and narrows them

@@ -119,6 +119,7 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 		return nil, nil, err
 	}
 	plan.PrepareInRuns()
+	keepChanges(plan)
 	part := 1.0
 	if o.Replicas > 0 {
 		if !p.Weighted { // losses are means over the whole minibatch; weights already say so
@@ -148,6 +149,7 @@ func LayoutForward(t Technique, p Problem, k knob.Params, carry bool) (*Plan, *s
 	if err != nil {
 		return nil, nil, err
 	}
+	keepChanges(plan)
 	if carry {
 		carryOn(plan)
 	}

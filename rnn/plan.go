@@ -73,6 +73,7 @@ type Plan struct {
 	// gradients that are iterated, as its last two leave them.
 	Iterations int
 	Iterates   [][2]schedule.View
+	changes    *schedule.Matrix // of Iterates, a row each: see LargestChange; nil: nothing keeps them
 
 	// Continues says that a run finds the steps of the history where the run before left them.
 	Continues bool

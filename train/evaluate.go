@@ -6,7 +6,6 @@ import (
 
 	"rnnbench/device"
 	"rnnbench/rnn"
-	"rnnbench/rnn/oracle"
 	"rnnbench/rnn/schedule"
 	"rnnbench/train/data"
 )
@@ -110,12 +109,15 @@ func (e *Evaluator) once(t *Trainer) (Score, error) {
 	}
 	var s Score
 	counted := 0
-	e.residual = 0
 	for range e.batches {
 		if err := e.add(&s); err != nil {
 			return Score{}, err
 		}
 		counted += e.batch.counted
+	}
+	var err error
+	if e.residual, err = rnn.LargestChange(e.plan, e.program); err != nil {
+		return Score{}, err
 	}
 	for _, v := range []*float64{&s.Loss, &s.Top1, &s.Top5, &s.Top20} {
 		*v /= float64(max(1, counted))
@@ -143,11 +145,6 @@ func (e *Evaluator) add(s *Score) error {
 	if _, err := e.program.Run(1); err != nil {
 		return err
 	}
-	residual, err := oracle.Residual(e.plan, e.program)
-	if err != nil {
-		return err
-	}
-	e.residual = max(e.residual, residual)
 	loss, prob := make([]float32, h.Loss.Elements()), make([]float32, h.Prob.Elements())
 	if err := errors.Join(e.program.Read(h.Loss, loss), e.program.Read(h.Prob, prob)); err != nil {
 		return err

@@ -16,8 +16,9 @@ import (
 )
 
 // How many iterations of its own an iterative technique takes depends on the weights, which change. The first
-// minibatch tells how many it begins with, and the last minibatch of each Step is checked. Where they were not
-// enough, training goes back to where the Step began, and the technique takes twice as many from then on.
+// minibatch tells how many it begins with. Each Step ends with a look at how much the last iterations changed in
+// all of its minibatches. Where they were not enough, training goes back to where the Step began, and the
+// technique takes twice as many from then on.
 
 // ErrNotConverged says that the iterations of a technique do not lead to the answer.
 var ErrNotConverged = errors.New("the states still change")
@@ -30,7 +31,7 @@ type solver struct {
 	limit     int            // of the knob
 	now       int            // as compiled
 	taken     []record.Taken // empty: unknown yet
-	residual  float64        // of the last minibatch that was checked
+	residual  float64        // the largest of the last Step
 }
 
 // newSolver returns a first guess for t.
@@ -142,11 +143,11 @@ func (s *solver) resume(taken []record.Taken) error {
 	return s.recompile(n)
 }
 
-// solved reports whether the iterations have converged for the last minibatch.
+// solved reports whether the iterations have converged for all minibatches since it was called last.
 func (s *solver) solved() (bool, error) {
 	s.residual = 0
 	for _, r := range s.of.replicas {
-		residual, err := oracle.Residual(r.plan, r.program)
+		residual, err := rnn.LargestChange(r.plan, r.program)
 		if err != nil {
 			return false, err
 		}
@@ -183,7 +184,7 @@ func (s *solver) find(ctx context.Context) error {
 	return s.again(n, from)
 }
 
-// solve is iterate, whose last minibatch is solved.
+// solve is iterate, whose minibatches are solved.
 func (s *solver) solve(ctx context.Context, n int) error {
 	from, err := s.snapshot()
 	if err != nil {

@@ -100,10 +100,7 @@ func (v values) eval(op schedule.Op) {
 	case schedule.Squares:
 		squares(v, op)
 	case schedule.Change:
-		each(op.A, func(i, j int) {
-			a, apart, size := *v.at(op.A, i, j), v.at(op.Out, 0, 0), v.at(op.Out, 0, 1)
-			*apart, *size = max(*apart, math.Abs(a-*v.at(op.B, i, j))), max(*size, math.Abs(a))
-		})
+		change(v, op)
 	case schedule.Update:
 		v.update(op)
 	default:

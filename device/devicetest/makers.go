@@ -102,12 +102,7 @@ func simpleMakers() map[string]maker {
 			table, index := t.table(t.size())
 			return schedule.Squares{A: table, Out: t.place(1, 1+t.rng.IntN(table.Rows)), Rows: index}
 		},
-		"change": func(t *trial) schedule.Op {
-			rows, cols := t.size(), t.size()
-			op := schedule.Change{A: t.place(rows, cols), B: t.place(rows, cols), Out: t.place(1, 2)}
-			t.b.Do(0, schedule.Map{Op: cell.Mul, Out: op.Out, A: op.Out, B: op.Out})
-			return op
-		},
+		"change":     func(t *trial) schedule.Op { return t.change() },
 		"update sgd": func(t *trial) schedule.Op { return t.update(schedule.SGD, t.rng.IntN(2)) },
 		"update rows": func(t *trial) schedule.Op {
 			op := t.update(schedule.SGD, 0)
