@@ -42,6 +42,7 @@ func All() []study.Experiment {
 		martin.Kernel,
 		martin.Train,
 		danieli.Crossover,
+		danieli.Train,
 		yardstick.ScanRates,
 		yardstick.Energy,
 		yardstick.TrainSmoke,
