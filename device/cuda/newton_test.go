@@ -12,24 +12,28 @@ import (
 	"rnnbench/rnn/knob"
 )
 
-// converged is Newton's method with so many iterations that small layers converge, and no other setting.
-type converged struct{ rnn.Technique }
+// fixed is a technique with these settings, the defaults of the others, and no knob to turn.
+type fixed struct {
+	rnn.Technique
+	settings knob.Params
+}
 
-func (converged) Knobs(rnn.Problem) []knob.Knob { return nil }
+func (fixed) Knobs(rnn.Problem) []knob.Knob { return nil }
 
-func (c converged) Plan(p *rnn.Plan, _ knob.Params) error {
-	all, err := knob.Params{"iterations": 16}.Complete(c.Technique.Knobs(p.Problem))
+func (f fixed) Plan(p *rnn.Plan, _ knob.Params) error {
+	all, err := f.settings.Complete(f.Technique.Knobs(p.Problem))
 	if err != nil {
 		return err
 	}
-	return c.Technique.Plan(p, all)
+	return f.Technique.Plan(p, all)
 }
 
 // TestNewtonLayers runs layers by Newton's method on the emulated GPU: iterations that read the guess of
 // another, with sequences that begin anew, and a gradient that is one scan or, of two states, takes iterations.
 func TestNewtonLayers(t *testing.T) {
 	d, _ := emulated(t)
-	for _, c := range diagonals(t)[1:] { // the first is linear
+	converged := fixed{impl.Lookup("newton"), knob.Params{"iterations": 16}} // as small layers do
+	for _, c := range diagonals(t)[1:] {                                     // the first is linear
 		p := rnn.Problem{Cell: c, Input: 3, Hidden: 37, Layers: 1, Batch: 2, Steps: 45}
 		if len(c.States) > 1 {
 			p.Hidden, p.Resets, p.Precision = 13, 10, rnn.BF16
@@ -40,7 +44,7 @@ func TestNewtonLayers(t *testing.T) {
 			p.Pass = rnn.Train
 		}
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
-			impltest.Run(t, d, converged{impl.Lookup("newton")}, []rnn.Problem{p})
+			impltest.Run(t, d, converged, []rnn.Problem{p})
 		})
 	}
 }

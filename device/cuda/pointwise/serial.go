@@ -143,8 +143,8 @@ func (s *serial) resets(reads []cell.Ref) string {
 	return b.String()
 }
 
-// quickFunctions are activations of few operations, since a step waits for them. A tangent near 0 is off
-// by the error of an exponential near 1: a sigmoid less a half would be off by four times as much.
+// quickFunctions are activations of few operations, since a step waits for them. A tangent near 0
+// keeps digits that twice a sigmoid, less 1, would lose.
 const quickFunctions = `namespace quick {
 __device__ __forceinline__ float sigmoid(float v) { return reciprocal(1 + exp2_quick(-1.4426950409f * v)); }
 __device__ __forceinline__ float tanhf(float v) {

@@ -4,8 +4,8 @@
 #endif
 // Linear recurrences: how steps are composed, and what the kernels of scans share.
 
-// Activations in few operations. A tangent near 0 is off by the error of an exponential near 1: a sigmoid
-// less a half would be off by four times as much.
+// Activations in few operations. A tangent near 0 keeps digits that twice a sigmoid, less 1,
+// would lose.
 __device__ __forceinline__ float quick_sigmoid(float v) { return reciprocal(1 + exp2_quick(-1.4426950409f * v)); }
 __device__ __forceinline__ float quick_tanh(float v) {
   const float e = exp2_quick(at_most(60, -2.8853900818f * v)); // finite
