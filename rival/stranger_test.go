@@ -124,7 +124,8 @@ func (s *stranger) say(verb, line string) {
 		os.Exit(7)
 	case "orphan": // its grandchild has a session of its own, and no parent
 		s.what = ""
-		if err := exec.Command("sh", "-c", "setsid sleep 600 >/dev/null 2>&1 &").Run(); err != nil {
+		// Output returns when the grandchild lets go of the pipe, and so after it has left the group.
+		if _, err := exec.Command("sh", "-c", "setsid sh -c 'exec sleep 600 >/dev/null 2>&1' &").Output(); err != nil {
 			s.die(err)
 		}
 		fmt.Println(line)
