@@ -71,6 +71,10 @@ type Sample struct {
 // ErrMemory says that the device has too little memory left.
 var ErrMemory = errors.New("out of memory")
 
+// ErrStuck says that a kernel ended early, so the results of a run are void. The device works on: the run may be
+// started again, from its inputs.
+var ErrStuck = errors.New("blocks of a kernel gave up waiting for each other: some never arrived")
+
 // Failures of the device itself, whatever the schedule. An error wraps one of these if a device
 // that other programs share had to be restarted.
 var (

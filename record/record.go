@@ -102,6 +102,7 @@ const (
 	WarnQuota     = "quota"           // the control group's quota stopped the program
 
 	WarnInterpreted = "interpreted" // the device has no compiled code for the cell
+	WarnRestarted   = "restarted"   // blocks of a kernel gave up waiting for each other, and the runs were started again
 
 	WarnUnverified = "unverified"      // the answer was not checked
 	WarnPart       = "checked_in_part" // fewer steps were compared than timed

@@ -98,7 +98,7 @@ func farApart(p rnn.Precision) float64 {
 func (n *convergence) iterate(ctx context.Context, always bool) (right, unconverged bool, err error) {
 	c := n.c
 	if !always {
-		if _, err := c.prog.Run(1); err != nil {
+		if _, err := c.run(1); err != nil {
 			return false, false, err
 		}
 		if residual, err := oracle.Residual(c.Plan, c.prog); err != nil || residual > farApart(c.Problem.Precision) {

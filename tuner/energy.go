@@ -145,7 +145,7 @@ func (e *energies) rest(ctx context.Context, meter device.PowerMeter) error {
 func (c *candidate) runFor(d time.Duration) func() (int, error) {
 	n := max(1, int(math.Ceil(d.Seconds()/max(c.last, 1e-9))))
 	return func() (int, error) {
-		_, err := c.prog.Run(n)
+		_, err := c.run(n)
 		return n, err
 	}
 }

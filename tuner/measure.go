@@ -150,7 +150,7 @@ func warm(ctx context.Context, s *Sweep, c *candidate) error {
 	one, whole := math.Inf(1), math.Inf(1) // the shortest run so far, as stated and by this clock
 	for n := 1; s.Settings.Warmup+s.Settings.MinTime > 0; {
 		began := clock(s)
-		b, err := c.prog.Run(n)
+		b, err := c.run(n)
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func warm(ctx context.Context, s *Sweep, c *candidate) error {
 // short, since an answer may be right for some runs and then no more.
 func (c *candidate) runAtOnce() error {
 	const most, long = 100, 20 * time.Millisecond
-	b, err := c.prog.Run(2)
+	b, err := c.run(2)
 	c.perSample = int(max(2, min(most, float64(long)/float64(max(1, b.Wall))*2)))
 	return err
 }

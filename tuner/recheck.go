@@ -105,7 +105,7 @@ func review(ctx context.Context, s *Sweep, c *candidate, fresh bool) {
 	for i := 0; i < mostRechecks && c.record.Status == record.OK && ctx.Err() == nil && c.affords(s.Settings.Idle()); i++ {
 		start := time.Now()
 		if i > 0 || fresh {
-			if _, err := c.prog.Run(1); err != nil {
+			if _, err := c.run(1); err != nil {
 				s.fail(c, err)
 				return
 			}
@@ -237,7 +237,7 @@ func reviewLast(s *Sweep, c *candidate) {
 		err := attempt(s, c, func() error {
 			err := c.renew()
 			if err == nil {
-				_, err = c.prog.Run(max(1, c.perSample))
+				_, err = c.run(max(1, c.perSample))
 			}
 			return err
 		})

@@ -60,7 +60,7 @@ func refill(s *Sweep, c *candidate, others bool) error {
 	if !others || s.Settings.Cache == "cold" || c.last >= s.Settings.MinTime.Seconds() {
 		return nil
 	}
-	_, err := c.prog.Run(1)
+	_, err := c.run(1)
 	return err
 }
 
@@ -116,7 +116,7 @@ func (c *candidate) runs(ctx context.Context, n int) (sum device.Sample, err err
 		part = max(1, int(math.Ceil(float64(n)/parts)))
 	}
 	for {
-		b, err := c.prog.Run(min(part, n))
+		b, err := c.run(min(part, n))
 		if err != nil {
 			return sum, err
 		}
@@ -142,7 +142,7 @@ func (c *candidate) cold(e device.Evicter) (device.Sample, error) {
 		if err := e.Evict(); err != nil {
 			return sum, err
 		}
-		b, err := c.prog.Run(1)
+		b, err := c.run(1)
 		if err != nil {
 			return sum, err
 		}

@@ -219,6 +219,7 @@ type candidate struct {
 	inputs    []float32     // that timed calls take in turns
 	called    device.Called // all calls so far
 	retried   bool          // after its worker was killed
+	restarts  int           // since blocks of a kernel gave up waiting for each other
 	again     recheck
 }
 

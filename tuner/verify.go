@@ -159,7 +159,7 @@ func (v *verification) run(ctx context.Context, s *Sweep, c *candidate) error {
 	if v.problem.Calls > 0 {
 		return v.serve(ctx, c)
 	}
-	if _, err := c.prog.Run(1); err != nil {
+	if _, err := c.run(1); err != nil {
 		return err
 	}
 	if v.whole {
@@ -329,7 +329,7 @@ func (v *verification) findPeer(ctx context.Context, s *Sweep, c *candidate) err
 	if err := s.load(c); err != nil {
 		return err
 	}
-	_, err := c.prog.Run(1)
+	_, err := c.run(1)
 	return err
 }
 
@@ -339,7 +339,7 @@ func (v *verification) tryPeer(s *Sweep, other *candidate) error {
 	if err := s.load(other); err != nil {
 		return err
 	}
-	if _, err := other.prog.Run(1); err != nil {
+	if _, err := other.run(1); err != nil {
 		return err
 	}
 	return v.checkStepwise(s, other, true)

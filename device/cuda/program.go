@@ -280,7 +280,7 @@ func (p *program) statusError(word [4]byte) error {
 	case tooLarge:
 		return errors.New("cuda: a recurrent weight or a state is beyond 65504, which tensor cores cannot multiply: set tensor=2")
 	}
-	return errors.New("cuda: blocks of a kernel gave up waiting for each other: some never arrived")
+	return fmt.Errorf("cuda: %w", device.ErrStuck)
 }
 
 // Values of the status word: see codegen/common.cu.

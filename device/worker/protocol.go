@@ -95,7 +95,7 @@ type response struct {
 
 // causes returns the errors that callers distinguish.
 func causes() []error {
-	causes := []error{device.ErrHang, device.ErrFault, device.ErrLost, device.ErrMemory, schedule.ErrUnsupported}
+	causes := []error{device.ErrHang, device.ErrFault, device.ErrLost, device.ErrStuck, device.ErrMemory, schedule.ErrUnsupported}
 	return append(causes, schedule.Declines()...) // the last match counts
 }
 

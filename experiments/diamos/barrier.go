@@ -97,6 +97,7 @@ var Barrier = study.Experiment{
 		exchanges(rep, recs)
 		barrierAsSuch(rep, on)
 		launchClaim(rep, recs, on)
+		lateClaim(rep, recs, on)
 		return rep, nil
 	},
 	Model: func(rep *study.Report, _ []record.Record, here *model.Machine) { measuredBarrier(rep, here) },

@@ -3,7 +3,10 @@ package diamos
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
+	"rnnbench/device"
 	"rnnbench/experiments/estimate"
 	"rnnbench/experiments/pick"
 	"rnnbench/experiments/show"
@@ -18,6 +21,7 @@ import (
 const (
 	aTenth     = "a barrier has about a tenth of the latency of a kernel launch"
 	sixToTen   = "synchronisation by launches takes about 6 to 10 times the math of a step"
+	neverLate  = "the global barrier almost never times out, if no other program uses the GPU"
 	paperLeast = 6
 	paperMost  = 10
 )
@@ -49,6 +53,31 @@ func barrierAsSuch(r *study.Report, on study.Target) {
 	}
 	r.Claim(study.Target{}, aTenth, here, !estimate.Differ(times, 10), why) // it depends on no size
 	r.Findings = append(r.Findings, "Alone, "+here+". Kernels that do nothing else gave these times. Most persistent kernels here need no barrier of all blocks: their blocks exchange states in groups.")
+}
+
+// lateClaim counts the records of persistent layers whose blocks gave up waiting for each other. Such runs
+// are started again; if that does not help, the record has failed.
+func lateClaim(r *study.Report, recs []record.Record, on study.Target) {
+	if !on.GPU {
+		return // a CPU's barrier waits for as long as it takes
+	}
+	all, late := 0, 0
+	for _, x := range recs {
+		gaveUp := x.Reason != nil && strings.Contains(*x.Reason, device.ErrStuck.Error())
+		if x.Impl.Name != "persistent" || x.Status != record.OK && !gaveUp {
+			continue
+		}
+		if all++; gaveUp || slices.Contains(x.Warnings, record.WarnRestarted) {
+			late++
+		}
+	}
+	if all == 0 {
+		study.NotMeasured(r, neverLate, "persistent layers")
+		return
+	}
+	const almostNever = 0.01
+	here := fmt.Sprintf("blocks gave up waiting at %d of %s", late, quantity.Plural(all, "record"))
+	r.Claim(study.Target{}, neverLate, here, float64(late) <= almostNever*float64(all), "") // it depends on no size
 }
 
 // launchClaim compares what launches add to the paper's step with its math at the peak.

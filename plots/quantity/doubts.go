@@ -9,7 +9,7 @@ import (
 )
 
 // Doubts returns sentences that name the techniques whose answers were not verified, or not at
-// every step, and those whose cells were interpreted; and then those of Crippled and Disturbed. It
+// every step, those whose cells were interpreted, and those that were started again; and then those of Crippled and Disturbed. It
 // returns nil if there are none.
 func Doubts(recs []*record.Record) []string {
 	var notes []string
@@ -17,6 +17,7 @@ func Doubts(recs []*record.Record) []string {
 		{record.WarnUnverified, "Unverified (answers may be wrong): %s."},
 		{record.WarnPart, "Partly checked (not at every step of the timed run): %s."},
 		{record.WarnInterpreted, "Interpreted (cells that run operation by operation, without assembly of their own): %s."},
+		{record.WarnRestarted, "Started again (blocks of a kernel gave up waiting for each other): %s."},
 	} {
 		if labels := warned(recs, doubt.warning); labels != nil {
 			notes = append(notes, fmt.Sprintf(doubt.text, list(labels)))

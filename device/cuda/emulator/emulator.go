@@ -23,7 +23,8 @@ import (
 
 // A Driver implements driver.Driver.
 type Driver struct {
-	Dry bool // check launches and products, but run none
+	Dry  bool // check launches and products, but run none
+	Late int  // of how many of the next kernels whose blocks meet some blocks come only after the others have given up
 
 	Group *allreduce.Group // replicas that add up their gradients; nil: this one is alone
 
@@ -169,6 +170,7 @@ type geometry struct {
 	shared      uint64
 	cooperative int32
 	cluster     int32
+	late        int32
 }
 
 // launch checks what a GPU would, and more: that each parameter has an argument, and each pointer
@@ -231,6 +233,11 @@ func (d *Driver) launch(stream int, l *driver.Launch) error {
 		}
 		if len(table) > 0 {
 			params = append(params, unsafe.Pointer(&table[0]))
+		}
+		g := g
+		if d.Late > 0 && g.cooperative != 0 {
+			d.Late--
+			g.late = 1
 		}
 		if parted, _, _ := purego.SyscallN(k.run, uintptr(unsafe.Pointer(&g)), uintptr(unsafe.Pointer(&params[0]))); parted != 0 {
 			return fmt.Errorf("emulator: %s: lanes that left a wait one by one arrive at a named barrier, which counts their warp more than once", name)
