@@ -26,6 +26,8 @@ func All() []study.Experiment {
 		appleyard.Fig1,
 		appleyard.Fig2,
 		appleyard.WeightGrad,
+		appleyard.Backward,
+		appleyard.Inputs,
 		diamos.Fig3,
 		diamos.Fig4,
 		diamos.Fig5,

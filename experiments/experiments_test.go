@@ -44,10 +44,12 @@ func TestPlans(t *testing.T) {
 						t.Errorf("%s: %v: %v", e.ID, p, err)
 						continue
 					}
-					if size == study.Full { // laying out thousands of steps takes its time
-						problem.Steps, problem.History = min(problem.Steps, 4), min(problem.History, 4)
-					}
 					for _, s := range part.Specs {
+						problem := problem
+						if size == study.Full { // laying out thousands of steps takes its time
+							most := max(4, s.Knobs["inputbatch"])
+							problem.Steps, problem.History = min(problem.Steps, most), min(problem.History, most)
+						}
 						tech := impl.Lookup(s.Name)
 						if s.Name == auto.Name {
 							continue
