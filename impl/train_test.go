@@ -66,6 +66,7 @@ func TestTrainingDeclines(t *testing.T) {
 		{kept, adam, "history is 2, but no minibatch continues the one before"},
 		{p, noEpsilon, "epsilon is 0"},
 		{p, rnn.Optimizer{Beta1: 1}, "momentum"},
+		{p, rnn.Optimizer{Nesterov: true}, "momentum above 0"},
 		{p, rnn.Optimizer{Rule: 7}, "no optimiser"},
 	} {
 		if _, _, err := rnn.LayoutTraining(impl.Lookup("scc"), c.p, nil, c.o); err == nil || !strings.Contains(err.Error(), c.want) {

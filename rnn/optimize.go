@@ -20,6 +20,9 @@ type Optimizer struct {
 	// Beta1 is SGD's momentum (0: none) or Adam's β₁. Beta2 and Epsilon are Adam's β₂ and ε.
 	Beta1, Beta2, Epsilon float64
 
+	// Nesterov has SGD with momentum follow the gradient and, ahead, the new moment: see schedule.SGD.
+	Nesterov bool
+
 	// Norm forms the norm of all gradients. It limits them (see Rates), and if it is not finite
 	// nothing changes.
 	Norm bool
@@ -44,6 +47,8 @@ func (o Optimizer) Check() error {
 		return fmt.Errorf("rnn: there is no optimiser number %d", o.Rule)
 	case !(o.Beta1 >= 0 && o.Beta1 < 1):
 		return fmt.Errorf("rnn: beta1, or momentum, is %g: it must be at least 0 and below 1", o.Beta1)
+	case o.Nesterov && (o.Rule != schedule.SGD || o.Beta1 == 0):
+		return errors.New("rnn: Nesterov's momentum is that of sgd: it takes a momentum above 0")
 	case o.Rule == schedule.Adam && !(o.Beta2 >= 0 && o.Beta2 < 1):
 		return fmt.Errorf("rnn: beta2 is %g: it must be at least 0 and below 1", o.Beta2)
 	case o.Rule == schedule.Adam && !(o.Epsilon > 0 && o.Epsilon <= 1):
@@ -255,7 +260,7 @@ func (p *Plan) update(o Optimizer) {
 		one := Trained{Name: v.name, Param: v.value, Used: v.value, Grad: v.grad}
 		op := schedule.Update{
 			Rule: o.Rule, Grad: v.grad.All(), Rates: u.Rates.All(), Squares: squares, Rows: o.tableRows(p, v.value),
-			Beta1: float32(o.Beta1), Beta2: float32(o.Beta2), Epsilon: float32(o.Epsilon),
+			Beta1: float32(o.Beta1), Beta2: float32(o.Beta2), Epsilon: float32(o.Epsilon), Nesterov: o.Nesterov,
 		}
 		if p.Precision == BF16 || p.Precision == FP16 {
 			one.Param = p.Matrix(v.value.Name+" fp32", v.value.Rows, v.value.Cols)

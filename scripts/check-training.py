@@ -28,7 +28,7 @@ SEED = 3
 
 CELLS = ["rnn-tanh", "rnn-relu", "gru", "lstm"]
 IMPLS = ["naive", "cudnnstyle", "persistent", "scc"]
-OPTIMIZERS = ["adam:lr=0.01:eps=1e-8", "sgd:lr=0.1", "sgd:lr=0.1:momentum=0.9:clip=0.25", "adam:lr=0.003:eps=1e-8:clip=0.1"]
+OPTIMIZERS = ["adam:lr=0.01:eps=1e-8", "sgd:lr=0.1", "sgd:lr=0.1:momentum=0.9:clip=0.25", "sgd:lr=0.1:momentum=0.9:nesterov=1", "adam:lr=0.003:eps=1e-8:clip=0.1"]
 SIZES = [{"hidden": 17, "batch": 5, "steps": 11, "layers": 2, "vocabulary": 13}, {"hidden": 64, "batch": 8, "steps": 20, "layers": 1, "vocabulary": 255}]
 
 
@@ -120,7 +120,7 @@ def train(cell, optimizer, size, source, weights, kind):
     if rule == "adam":
         optim = torch.optim.Adam(params, lr=with_["lr"], eps=with_["eps"])
     else:
-        optim = torch.optim.SGD(params, lr=with_["lr"], momentum=with_.get("momentum", 0))
+        optim = torch.optim.SGD(params, lr=with_["lr"], momentum=with_.get("momentum", 0), nesterov=bool(with_.get("nesterov", 0)))
     states = None
     for _ in range(ITERATIONS):
         symbols, target = source.next()

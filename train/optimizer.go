@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,14 +20,14 @@ type Optimizer struct {
 
 // usual has the default settings of each rule.
 var usual = map[schedule.Rule]map[string]float64{
-	schedule.SGD:  {"lr": 0.1, "momentum": 0, "clip": 0, "scale": 0},
+	schedule.SGD:  {"lr": 0.1, "momentum": 0, "nesterov": 0, "clip": 0, "scale": 0},
 	schedule.Adam: {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "clip": 0, "scale": 0},
 }
 
 // OptimizerHelp returns a line of help for each rule.
 func OptimizerHelp() []string {
 	return []string{
-		"sgd:lr=0.1:momentum=0:clip=0:scale=0",
+		"sgd:lr=0.1:momentum=0:nesterov=0:clip=0:scale=0",
 		"adam:lr=0.001:beta1=0.9:beta2=0.999:eps=1e-08:clip=0:scale=0 (Kingma & Ba, arXiv:1412.6980)",
 	}
 }
@@ -56,7 +57,11 @@ func ParseOptimizer(spec string, p rnn.Precision) (Optimizer, error) {
 	}
 	o := Optimizer{Rate: set["lr"], Clip: set["clip"], Optimizer: rnn.Optimizer{
 		Rule: rule, Beta1: set["beta1"] + set["momentum"], Beta2: set["beta2"], Epsilon: set["eps"], LossScale: set["scale"],
+		Nesterov: set["nesterov"] == 1,
 	}}
+	if v := set["nesterov"]; v > 1 || v != math.Trunc(v) {
+		return o, fmt.Errorf("%s: nesterov is %g: it must be 0 or 1", name, v)
+	}
 	if o.LossScale == 0 && p == rnn.FP16 {
 		o.LossScale = 1024
 	}
@@ -72,8 +77,11 @@ func (o Optimizer) String() string {
 	values := map[string]float64{
 		"lr": o.Rate, "clip": o.Clip, "momentum": o.Beta1, "beta1": o.Beta1, "beta2": o.Beta2, "eps": o.Epsilon, "scale": o.LossScale,
 	}
+	if o.Nesterov {
+		values["nesterov"] = 1
+	}
 	text := o.Rule.String()
-	for _, key := range []string{"lr", "momentum", "beta1", "beta2", "eps", "clip", "scale"} {
+	for _, key := range []string{"lr", "momentum", "nesterov", "beta1", "beta2", "eps", "clip", "scale"} {
 		was, has := usual[o.Rule][key]
 		if v := values[key]; has && (key == "lr" || v != was) {
 			text += ":" + key + "=" + strconv.FormatFloat(v, 'g', -1, 64)

@@ -165,6 +165,7 @@ func TestTrainerLearns(t *testing.T) {
 		{"persistent", "adam:lr=0.02", rnn.FP32, rnn.FromFirst},
 		{"cudnnstyle", "adam:lr=0.02:clip=0.5", rnn.FP16, rnn.FromFirst},
 		{"scc", "sgd:lr=1:momentum=0.9:clip=1", rnn.BF16, rnn.FromFirst},
+		{"persistent", "sgd:lr=1:momentum=0.9:nesterov=1:clip=1", rnn.FP16, rnn.FromFirst},
 		{"persistent", "adam:lr=0.02", rnn.FP32, rnn.BothWays},
 		{"cudnnstyle", "adam:lr=0.02", rnn.FP32, rnn.Alternating},
 	} {
@@ -197,7 +198,11 @@ func TestCheckpoint(t *testing.T) {
 	d, path := open(t), filepath.Join(t.TempDir(), "c.npz")
 	for _, precision := range []rnn.Precision{rnn.FP32, rnn.BF16} {
 		for _, continues := range []bool{false, true} {
-			s := setup(t, d, "persistent", "adam:lr=0.02", precision)
+			optimizer := "adam:lr=0.02"
+			if continues {
+				optimizer = "sgd:lr=0.5:momentum=0.9:nesterov=1:clip=1"
+			}
+			s := setup(t, d, "persistent", optimizer, precision)
 			s.Source = &echo{batch: 4, steps: 8, seed: 7, on: continues, onehot: continues}
 			if continues && precision == rnn.FP32 {
 				s.Technique, s.Problem.History = impl.Lookup("scc"), 11
@@ -317,6 +322,7 @@ func TestHostileCheckpoint(t *testing.T) {
 func TestParseOptimizer(t *testing.T) {
 	for spec, want := range map[string]string{
 		"adam": "adam:lr=0.001", "adam:lr=1e-2:beta1=0.5:clip=2": "adam:lr=0.01:beta1=0.5:clip=2", "sgd:momentum=0.9": "sgd:lr=0.1:momentum=0.9",
+		"sgd:nesterov=1:momentum=0.5": "sgd:lr=0.1:momentum=0.5:nesterov=1", "sgd:momentum=0.5:nesterov=0": "sgd:lr=0.1:momentum=0.5",
 	} {
 		o, err := train.ParseOptimizer(spec, rnn.FP32)
 		if err != nil || o.String() != want {
@@ -327,7 +333,7 @@ func TestParseOptimizer(t *testing.T) {
 			t.Errorf("%s reads back as %+v, %v, not %+v", o, again, err, o)
 		}
 	}
-	for _, bad := range []string{"", "adm", "adam:lr", "adam:lr=x", "adam:momentum=0.9", "sgd:lr=0", "sgd:lr=-1", "adam:beta2=1", "adam:eps=0", "sgd:lr=NaN"} {
+	for _, bad := range []string{"", "adm", "adam:lr", "adam:lr=x", "adam:momentum=0.9", "sgd:lr=0", "sgd:lr=-1", "adam:beta2=1", "adam:eps=0", "sgd:lr=NaN", "sgd:nesterov=1", "sgd:momentum=0.9:nesterov=2", "sgd:momentum=0.9:nesterov=0.5", "adam:nesterov=1"} {
 		if o, err := train.ParseOptimizer(bad, rnn.FP32); err == nil {
 			t.Errorf("%q is accepted: %+v", bad, o)
 		}

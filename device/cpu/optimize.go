@@ -178,6 +178,8 @@ func (w *update) step(row, col, n int, grad []float32, by *simd.Coefficients) {
 	switch {
 	case w.op.Rule == schedule.Adam:
 		w.kernels.Adam(of(&w.param), of(&w.first), of(&w.second), grad, by)
+	case w.op.Nesterov:
+		w.kernels.Nesterov(of(&w.param), of(&w.first), grad, by)
 	case w.first.data != nil:
 		w.kernels.Momentum(of(&w.param), of(&w.first), grad, by)
 	default:

@@ -87,16 +87,16 @@ func TestZeroing(t *testing.T) {
 // TestTouchedAlike: squares and updates that skip zero rows give the same bits as those that read
 // all.
 func TestTouchedAlike(t *testing.T) {
-	for _, rule := range []schedule.Rule{schedule.SGD, schedule.Adam} {
+	for _, by := range []schedule.Update{{Rule: schedule.SGD}, {Rule: schedule.SGD, Nesterov: true}, {Rule: schedule.Adam}} {
 		var first []float32
 		for _, known := range []bool{false, true} {
 			b := schedule.NewBuilder(1)
 			rates, index := b.Matrix("rates", 1, schedule.RateColumns), b.Matrix("index", 3, 1)
 			grad, param, sums := b.Matrix("grad", 11, 70), b.Matrix("param", 11, 70), b.Matrix("sums", 1, 4)
 			squares := schedule.Squares{A: grad.All(), Out: sums.All()}
-			update := schedule.Update{Rule: rule, Param: param.All(), Grad: grad.All(), Rates: rates.All(), Squares: sums.All(), Beta1: 0.5, Beta2: 0.75, Epsilon: 0.1}
+			update := schedule.Update{Rule: by.Rule, Nesterov: by.Nesterov, Param: param.All(), Grad: grad.All(), Rates: rates.All(), Squares: sums.All(), Beta1: 0.5, Beta2: 0.75, Epsilon: 0.1}
 			moments := []*schedule.Matrix{b.Matrix("mean", 11, 70)}
-			if rule == schedule.Adam {
+			if by.Rule == schedule.Adam {
 				moments = append(moments, b.Matrix("square", 11, 70))
 			}
 			for _, m := range moments {
@@ -154,7 +154,7 @@ func TestTouchedAlike(t *testing.T) {
 			if !known {
 				first = got
 			} else if !slices.Equal(got, first) {
-				t.Errorf("%v: other bits", rule)
+				t.Errorf("%v, Nesterov %t: other bits", by.Rule, by.Nesterov)
 			}
 		}
 	}

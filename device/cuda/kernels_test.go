@@ -319,7 +319,7 @@ func techniqueTexts(t *testing.T, rng *rand.Rand) (out []compiled) {
 
 // trainingTexts are networks whose parameters change in each run.
 func trainingTexts(t *testing.T) (out []compiled) {
-	for _, o := range []rnn.Optimizer{{Rule: schedule.SGD}, {Rule: schedule.SGD, Beta1: 0.9, Norm: true, Carry: true}, {Rule: schedule.Adam, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Norm: true}} {
+	for _, o := range []rnn.Optimizer{{Rule: schedule.SGD}, {Rule: schedule.SGD, Beta1: 0.9, Norm: true, Carry: true}, {Rule: schedule.SGD, Beta1: 0.9, Nesterov: true, Norm: true}, {Rule: schedule.Adam, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Norm: true}} {
 		for _, precision := range []rnn.Precision{rnn.FP32, rnn.BF16} {
 			p := rnn.Problem{Cell: cell.LSTM, Input: 64, Hidden: 256, Layers: 1, Batch: 16, Steps: 9, Output: 40, Precision: precision, Pass: rnn.Train}
 			if o == (rnn.Optimizer{}) && precision == rnn.FP32 { // of a large table, only some rows change

@@ -20,6 +20,7 @@ import (
 type updating struct {
 	*schedule.Builder
 	rates, squares schedule.View
+	nesterov       bool // of all updates
 }
 
 // newUpdating has rates between 0 and 1, and the norm of 150 gradients or none.
@@ -47,7 +48,7 @@ func (u *updating) grow(i, rows, cols, moments int, rule schedule.Rule, gaps, co
 	name := func(what string) string { return fmt.Sprint(what, i) }
 	op := schedule.Update{
 		Rule: rule, Param: u.place(name("param"), rows, cols, false), Grad: u.place(name("grad"), rows, cols, gaps),
-		Rates: u.rates, Squares: u.squares, Beta1: 0.75, Beta2: 0.9, Epsilon: 0.125,
+		Rates: u.rates, Squares: u.squares, Beta1: 0.75, Beta2: 0.9, Epsilon: 0.125, Nesterov: u.nesterov,
 	}
 	u.Do(1, schedule.Map{Op: cell.ReLU, Out: op.Grad, A: op.Grad})
 	for k := range moments {
@@ -95,8 +96,15 @@ func optimising(t *testing.T) map[string]*schedule.Schedule {
 		}
 		all[name] = finished(t, u)
 	}
+	u := newUpdating(true)
+	u.SetPrecision(schedule.BF16)
+	u.nesterov = true
+	for i := range 5 {
+		u.grow(i, 3+i, 17+2*i, 1, schedule.SGD, i == 3, i%2 == 0)
+	}
+	all["nesterov"] = finished(t, u)
 	all["rows"] = finished(t, someRows())
-	u := newUpdating(false)
+	u = newUpdating(false)
 	for i := range 70 {
 		a := u.place(fmt.Sprint("a", i), 1+i%9, 1+i*13%41, i%5 == 2)
 		u.Do(i%2, schedule.Map{Op: cell.ReLU, Out: a, A: a})
@@ -135,7 +143,7 @@ func someRows() *updating {
 // TestUpdates holds updates that share launches to double precision.
 func TestUpdates(t *testing.T) {
 	for name, s := range optimising(t) {
-		if testing.Short() && name != "adam" && name != "rows" {
+		if testing.Short() && name != "adam" && name != "nesterov" && name != "rows" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

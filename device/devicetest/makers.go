@@ -104,6 +104,16 @@ func simpleMakers() map[string]maker {
 		},
 		"change":     func(t *trial) schedule.Op { return t.change() },
 		"update sgd": func(t *trial) schedule.Op { return t.update(schedule.SGD, t.rng.IntN(2)) },
+		"update nesterov": func(t *trial) schedule.Op {
+			op := t.update(schedule.SGD, 1)
+			op.Nesterov = true
+			return op
+		},
+		"update nesterov rows": func(t *trial) schedule.Op {
+			op := t.update(schedule.SGD, 1)
+			op.Nesterov = true
+			return t.sparse(op)
+		},
 		"update rows": func(t *trial) schedule.Op {
 			op := t.update(schedule.SGD, 0)
 			op.Copy = schedule.View{}

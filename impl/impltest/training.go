@@ -55,6 +55,7 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 				p.Output, p.Groups, p.Weighted = 8, 2, true
 			}
 			o := all[(i+j)%len(all)]
+			o.Nesterov = o.Rule == schedule.SGD && o.Beta1 > 0 && i%2 == 1
 			p.Direction = rnn.Direction((i + j) % len(rnn.Directions()))
 			t.Run(p.String(), func(t *testing.T) { trainOnce(t, d, tech, p, o) })
 			if c.Recurrent > 0 && precision == rnn.FP32 {

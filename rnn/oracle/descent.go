@@ -81,6 +81,7 @@ func (s *Descent) Step(rate, limit float64) float64 {
 	}
 	op := schedule.Update{
 		Rule: s.Optimizer.Rule, Beta1: float32(s.Optimizer.Beta1), Beta2: float32(s.Optimizer.Beta2), Epsilon: float32(s.Optimizer.Epsilon),
+		Nesterov: s.Optimizer.Nesterov,
 	}
 	if s.Optimizer.Norm { // Scale only asks whether there is a view
 		op.Squares = schedule.View{M: &schedule.Matrix{}}

@@ -9,7 +9,8 @@ import (
 type Rule int
 
 const (
-	// SGD is stochastic gradient descent; with a moment m ← Beta1·m + g it follows m.
+	// SGD is stochastic gradient descent; with a moment m ← Beta1·m + g it follows m or, if Nesterov,
+	// g + Beta1·m: Sutskever et al. 2013, as in PyTorch's SGD.
 	SGD Rule = iota
 	// Adam is that of Kingma & Ba, arXiv:1412.6980, algorithm 1.
 	Adam
@@ -59,6 +60,7 @@ type Update struct {
 	Rates, Squares        View   // Squares: a row, or empty where nothing needs the norm
 	Rows                  View
 	Beta1, Beta2, Epsilon float32
+	Nesterov              bool // SGD with a moment
 }
 
 func (s Squares) Name() string   { return "squares" }
@@ -86,10 +88,13 @@ func (u Update) Reads() []View {
 }
 func (u Update) Writes() []View { return some([]View{u.Param, u.Copy}, u.Moment) }
 
-// FLOPs counts a multiplication and an addition for the parameter and for each moment, and Adam's
-// square, root and quotient.
+// FLOPs counts a multiplication and an addition for the parameter, for each moment and for Nesterov's
+// look ahead, and Adam's square, root and quotient.
 func (u Update) FLOPs() int64 {
 	each := 2 + 2*int64(len(u.Moment))
+	if u.Nesterov {
+		each += 2
+	}
 	if u.Rule == Adam {
 		each += 4
 	}
@@ -116,6 +121,8 @@ func (u Update) check() error {
 		return shapeError(u)
 	}
 	switch {
+	case u.Nesterov && (u.Rule != SGD || len(u.Moment) != 1):
+		return fmt.Errorf("schedule: %v: Nesterov's momentum is SGD's, with one moment", u)
 	case u.Rule == SGD && len(u.Moment) <= 1, u.Rule == Adam && len(u.Moment) == 2:
 		return nil
 	}
@@ -148,6 +155,9 @@ func (u Update) Step(rates []float64, param, gradient float64, moment []float64)
 		return param - rates[Rate]*moment[0]/(math.Sqrt(moment[1])*rates[Root]+epsilon)
 	case len(moment) > 0:
 		moment[0] = b1*moment[0] + gradient
+		if u.Nesterov {
+			return param - rates[Rate]*(gradient+b1*moment[0])
+		}
 		return param - rates[Rate]*moment[0]
 	}
 	return param - rates[Rate]*gradient

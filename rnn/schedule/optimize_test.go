@@ -58,6 +58,8 @@ func TestUpdateStep(t *testing.T) {
 	}{
 		{Update{Rule: SGD}, [2]float64{0.8, 0.7}},
 		{Update{Rule: SGD, Moment: make([]View, 1), Beta1: 0.5}, [2]float64{0.8, 0.6}},
+		// m = 2, 2.
+		{Update{Rule: SGD, Moment: make([]View, 1), Beta1: 0.5, Nesterov: true}, [2]float64{0.7, 0.5}},
 		// m = 1, 1; v = 2, 1.5.
 		{Update{Rule: Adam, Moment: make([]View, 2), Beta1: 0.5, Beta2: 0.5}, [2]float64{1 - 0.1/(2*math.Sqrt2), 1 - 0.1/(2*math.Sqrt2) - 0.1*1/(2*math.Sqrt(1.5))}},
 	} {
@@ -84,6 +86,8 @@ func TestUpdateShapes(t *testing.T) {
 		"a copy of fewer columns":  func(u *Update) { u.Copy = m.All().Columns(0, 2) },
 		"two moments for SGD":      func(u *Update) { u.Moment = append(u.Moment, g.All()) },
 		"one moment for Adam":      func(u *Update) { u.Rule = Adam },
+		"Nesterov without moment":  func(u *Update) { u.Moment, u.Nesterov = nil, true },
+		"Nesterov for Adam":        func(u *Update) { u.Rule, u.Moment, u.Nesterov = Adam, append(u.Moment, g.All()), true },
 		"rates of one column":      func(u *Update) { u.Rates = rates.All().Columns(0, 1) },
 		"itself as its gradient":   func(u *Update) { u.Grad = w.All() },
 	} {
@@ -109,15 +113,17 @@ func TestUpdateShapes(t *testing.T) {
 func TestUpdateFLOPs(t *testing.T) {
 	param := (&Matrix{Rows: 3, Cols: 5}).All()
 	for _, c := range []struct {
-		rule    Rule
-		moments int
-		each    int64
+		rule     Rule
+		moments  int
+		nesterov bool
+		each     int64
 	}{
-		{SGD, 0, 2},   // times the rate, less that
-		{SGD, 1, 4},   // and the momentum
-		{Adam, 2, 10}, // two moments, the square, the root, the sum and the quotient
+		{SGD, 0, false, 2},   // times the rate, less that
+		{SGD, 1, false, 4},   // and the momentum
+		{SGD, 1, true, 6},    // twice
+		{Adam, 2, false, 10}, // two moments, the square, the root, the sum and the quotient
 	} {
-		if got := (Update{Rule: c.rule, Param: param, Moment: make([]View, c.moments)}).FLOPs(); got != c.each*15 {
+		if got := (Update{Rule: c.rule, Param: param, Moment: make([]View, c.moments), Nesterov: c.nesterov}).FLOPs(); got != c.each*15 {
 			t.Errorf("%v with %d moments: %d operations, want %d", c.rule, c.moments, got, c.each*15)
 		}
 	}

@@ -24,25 +24,42 @@ const (
 	coefficients
 )
 
-// Coefficients are the factors of a step.
-type Coefficients [coefficients]float32
+// Coefficients are the factors of a step, and the same at beta1 times the rate, for Nesterov.
+type Coefficients struct{ step, ahead [coefficients]float32 }
 
 // Set sets them from the values of schedule.Update and its rates. SGD uses no beta2, root and
 // epsilon.
 func (c *Coefficients) Set(scale, rate, beta1, beta2, root, epsilon float32) {
-	*c = Coefficients{
+	c.step = [coefficients]float32{
 		byScale: scale, byRate: rate, byBeta1: beta1, byRest1: 1 - beta1, byBeta2: beta2, byRest2: 1 - beta2, byRoot: root, byEpsilon: epsilon,
 	}
+	c.ahead = c.step
+	c.ahead[byRate] *= beta1
 }
 
 // Descend is param[i] -= rate·scale·grad[i].
 func (s *Steps) Descend(param, grad []float32, by *Coefficients) {
-	s.descend(param, grad[:len(param)], (*[coefficients]float32)(by))
+	s.descend(param, grad[:len(param)], &by.step)
 }
 
 // Momentum is first[i] = beta1·first[i] + scale·grad[i]; param[i] -= rate·first[i].
 func (s *Steps) Momentum(param, first, grad []float32, by *Coefficients) {
-	s.momentum(param, first[:len(param)], grad[:len(param)], (*[coefficients]float32)(by))
+	s.momentum(param, first[:len(param)], grad[:len(param)], &by.step)
+}
+
+// inCache is how many elements of a parameter, its moment and its gradient the nearest cache holds.
+const inCache = 2048
+
+// Nesterov is first[i] = beta1·first[i] + scale·grad[i]; param[i] -= rate·(scale·grad[i] + beta1·first[i]).
+// That is a step of Momentum at beta1 times the rate, and then one of Descend, which finds its
+// elements in the cache.
+func (s *Steps) Nesterov(param, first, grad []float32, by *Coefficients) {
+	for len(param) > 0 {
+		n := min(inCache, len(param))
+		s.momentum(param[:n], first[:n], grad[:n], &by.ahead)
+		s.descend(param[:n], grad[:n], &by.step)
+		param, first, grad = param[n:], first[n:], grad[n:]
+	}
 }
 
 // Adam is a step of schedule.Adam, with g = scale·grad[i]:
@@ -51,7 +68,7 @@ func (s *Steps) Momentum(param, first, grad []float32, by *Coefficients) {
 //	second[i] = beta2·second[i] + (1-beta2)·g²
 //	param[i] -= rate·first[i] / (√second[i]·root + epsilon)
 func (s *Steps) Adam(param, first, second, grad []float32, by *Coefficients) {
-	s.adam(param, first[:len(param)], second[:len(param)], grad[:len(param)], (*[coefficients]float32)(by))
+	s.adam(param, first[:len(param)], second[:len(param)], grad[:len(param)], &by.step)
 }
 
 // Squares returns the sum of the squares of a. The order of addition depends on the level alone.

@@ -28,6 +28,11 @@ func rules() []ruleOf {
 				m[0] = by[byBeta1]*m[0] + by[byScale]*g
 				return p - by[byRate]*m[0]
 			}},
+		{"nesterov", 1, func(k *Kernels, p, g []float32, m [][]float32, by *Coefficients) { k.Nesterov(p, m[0], g, by) },
+			func(p, g float64, m []float64, by [coefficients]float64) float64 {
+				m[0] = by[byBeta1]*m[0] + by[byScale]*g
+				return p - by[byRate]*(by[byScale]*g+by[byBeta1]*m[0])
+			}},
 		{"adam", 2, func(k *Kernels, p, g []float32, m [][]float32, by *Coefficients) { k.Adam(p, m[0], m[1], g, by) },
 			func(p, g float64, m []float64, by [coefficients]float64) float64 {
 				g *= by[byScale]
@@ -45,7 +50,7 @@ func TestSteps(t *testing.T) {
 	var by Coefficients
 	by.Set(0.5, 0.25, 0.9, 0.999, 1.5, 1e-3)
 	var exact [coefficients]float64
-	for i, v := range by {
+	for i, v := range by.step {
 		exact[i] = float64(v)
 	}
 	eachLevel(t, func(t *testing.T, k *Kernels) {

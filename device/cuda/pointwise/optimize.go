@@ -101,6 +101,7 @@ type updateForm struct {
 	param, copy, grad, first, second driver.Element
 	rates, squares                   schedule.View
 	beta1, beta2, epsilon            float32
+	nesterov                         bool
 	index                            driver.Element
 	rows                             schedule.View // if only these rows change; else empty
 }
@@ -137,6 +138,7 @@ func newUpdateForm(t *launch.Target, op schedule.Update) updateForm {
 	f := updateForm{
 		moments: len(op.Moment), param: t.Element(op.Param), copy: t.Element(op.Copy), grad: t.Element(op.Grad),
 		first: driver.Single, second: driver.Single, rates: op.Rates, squares: op.Squares, beta1: op.Beta1, beta2: op.Beta2, epsilon: op.Epsilon,
+		nesterov: op.Nesterov,
 	}
 	if !op.Copy.Empty() {
 		f.copies = 1
@@ -245,7 +247,7 @@ func updateAll(t *launch.Target, f updateForm, ops []schedule.Update, largest La
 		scales = largest.Scales
 		chunk = max(chunk, ints.RoundUp(ints.CeilDiv(longest, largest.Parts), leastChunk))
 	}
-	source := f.rule(t, "update", scales, "LARGEST", ints.FromBool(longest > 0), "TAIL", launch.Alignment, "SEGMENTS", mostSegments, "MOMENTS", f.moments, "COPIES", f.copies, "V", width, "PARAM", f.param, "COPY", f.copy, "GRAD", f.grad, "FIRST", f.first, "SECOND", f.second)
+	source := f.rule(t, "update", scales, "LARGEST", ints.FromBool(longest > 0), "TAIL", launch.Alignment, "SEGMENTS", mostSegments, "MOMENTS", f.moments, "NESTEROV", ints.FromBool(f.nesterov), "COPIES", f.copies, "V", width, "PARAM", f.param, "COPY", f.copy, "GRAD", f.grad, "FIRST", f.first, "SECOND", f.second)
 	for len(all) > 0 {
 		var segments table
 		for _, s := range all[:min(len(all), mostSegments)] {

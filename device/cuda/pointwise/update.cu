@@ -16,7 +16,7 @@ struct segment {
 struct segments { segment of[SEGMENTS]; };
 
 // change: Update.Step of package schedule for N elements from place i on. MOMENTS is their number;
-// two make it Adam. With COPIES, copy receives the new parameter. With LARGEST, largest also covers
+// two make it Adam. NESTEROV looks ahead by the one. With COPIES, copy receives the new parameter. With LARGEST, largest also covers
 // these elements.
 template <int N>
 __device__ __forceinline__ void change(float& largest, const segment& s, long long i, float scale, float rate, float root, float beta1, float beta2, float epsilon) {
@@ -35,7 +35,7 @@ __device__ __forceinline__ void change(float& largest, const segment& s, long lo
 #endif
 #if MOMENTS == 1
 #pragma unroll
-    for (int k = 0; k < N; k++) step[k] = mean[k];
+    for (int k = 0; k < N; k++) step[k] = NESTEROV ? step[k] + beta1 * mean[k] : mean[k];
 #elif MOMENTS == 2
     float square[N];
     load<N>(square, s.square + i);

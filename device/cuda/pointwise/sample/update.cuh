@@ -1,5 +1,5 @@
 // What Go puts ahead of update.cu for one kernel. TestSamples writes it with -update, of:
-// training lstm/train/input=4200/hidden=256/layers=1/batch=16/steps=9/onehot/output=40 {Rule:sgd Beta1:0 Beta2:0 Epsilon:0 Norm:false LossScale:0 Carry:false Replicas:0 Whole:0}
+// training lstm/train/input=4200/hidden=256/layers=1/batch=16/steps=9/onehot/output=40 {Rule:sgd Beta1:0 Beta2:0 Epsilon:0 Nesterov:false Norm:false LossScale:0 Carry:false Replicas:0 Whole:0}
 #define CONFIGURED
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
@@ -7,6 +7,7 @@
 #define TAIL 256
 #define SEGMENTS 64
 #define MOMENTS 0
+#define NESTEROV 0
 #define COPIES 0
 #define V 4
 #define PARAM float
