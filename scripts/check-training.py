@@ -28,7 +28,7 @@ SEED = 3
 
 CELLS = ["rnn-tanh", "rnn-relu", "gru", "lstm"]
 IMPLS = ["naive", "cudnnstyle", "persistent", "scc"]
-OPTIMIZERS = ["adam:lr=0.01:eps=1e-8", "sgd:lr=0.1", "sgd:lr=0.1:momentum=0.9:clip=0.25", "sgd:lr=0.1:momentum=0.9:nesterov=1", "adam:lr=0.003:eps=1e-8:clip=0.1"]
+OPTIMIZERS = ["adam:lr=0.01:eps=1e-8", "sgd:lr=0.1", "sgd:lr=0.1:momentum=0.9:clip=0.25", "sgd:lr=0.1:momentum=0.9:nesterov=1:anneal=1.2:epoch=3", "adam:lr=0.003:eps=1e-8:clip=0.1"]
 SIZES = [{"hidden": 17, "batch": 5, "steps": 11, "layers": 2, "vocabulary": 13}, {"hidden": 64, "batch": 8, "steps": 20, "layers": 1, "vocabulary": 255}]
 
 
@@ -121,6 +121,7 @@ def train(cell, optimizer, size, source, weights, kind):
         optim = torch.optim.Adam(params, lr=with_["lr"], eps=with_["eps"])
     else:
         optim = torch.optim.SGD(params, lr=with_["lr"], momentum=with_.get("momentum", 0), nesterov=bool(with_.get("nesterov", 0)))
+    annealing = torch.optim.lr_scheduler.StepLR(optim, int(with_.get("epoch", ITERATIONS)), 1 / with_.get("anneal", 1))
     states = None
     for _ in range(ITERATIONS):
         symbols, target = source.next()
@@ -132,6 +133,7 @@ def train(cell, optimizer, size, source, weights, kind):
         if "clip" in with_:
             torch.nn.utils.clip_grad_norm_(params, with_["clip"])
         optim.step()
+        annealing.step()
     after = {**dict(module.named_parameters()), "weight_out": head.weight, "bias_out": head.bias}
     return {n: w.detach().double() for n, w in after.items()}, loss.item()
 
@@ -169,7 +171,7 @@ def main():
     except ImportError as e:
         print(f"check-training: skipped: {sys.executable}: {e}")
         return 0
-    print(f"{'cell':<9} {'technique':<11} {'optimiser':<34} {'H':>4} {'B':>3} {'T':>3} {'L':>2}  {'loss':>6}  of weights  of their change  PyTorch in fp32")
+    print(f"{'cell':<9} {'technique':<11} {'optimiser':<52} {'H':>4} {'B':>3} {'T':>3} {'L':>2}  {'loss':>6}  of weights  of their change  PyTorch in fp32")
     runs, bad, worst = 0, 0, 0.0
     with tempfile.TemporaryDirectory() as folder:
         text = os.path.join(folder, "text")
@@ -188,7 +190,7 @@ def main():
                         right = apart <= LARGEST  # false for NaN
                         runs, bad = runs + 1, bad + (not right)
                         worst = max(worst, apart) if apart == apart else apart
-                        print(f"{cell:<9} {impl:<11} {optimizer:<34} {size['hidden']:>4} {size['batch']:>3} {size['steps']:>3} {size['layers']:>2}"
+                        print(f"{cell:<9} {impl:<11} {optimizer:<52} {size['hidden']:>4} {size['batch']:>3} {size['steps']:>3} {size['layers']:>2}"
                               f"  {loss:6.3f}  {apart:10.1e}  {change:15.1e}  {theirs:15.1e}  {'ok' if right else 'DIFFERS'}", flush=True)
     print(f"\n{runs - bad} of {runs} trainings agree with PyTorch {torch.__version__} after {ITERATIONS} iterations:"
           f" the largest difference is {worst:.1e} of the norm of all weights, and {LARGEST:g} is allowed")

@@ -1,6 +1,8 @@
 package train_test
 
 import (
+	"math"
+	"slices"
 	"testing"
 
 	"rnnbench/rnn"
@@ -23,5 +25,44 @@ func TestNormIsTaken(t *testing.T) {
 		if err != nil || o.Norm != c.norm || o.LossScale != c.scale {
 			t.Errorf("%s in %v: norm %t, loss scale %v, %v", c.spec, c.precision, o.Norm, o.LossScale, err)
 		}
+	}
+}
+
+// TestAnnealing: the rate is divided after each epoch, and is a function of the iteration alone.
+func TestAnnealing(t *testing.T) {
+	o, err := train.ParseOptimizer("sgd:lr=0.4:anneal=2:epoch=3", rnn.FP32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0.4, 0.4, 0.4, 0.2, 0.2, 0.2, 0.1} {
+		if got := o.RateAt(i + 1); math.Abs(got-want) > 1e-15 {
+			t.Errorf("the rate of iteration %d is %g, not %g", i+1, got, want)
+		}
+	}
+	if got := o.RateAt(1 << 30); got != 0 {
+		t.Errorf("after a third of a billion epochs the rate is %g, which nothing can hold", got)
+	}
+	if o, err = train.ParseOptimizer("adam:lr=0.4", rnn.FP32); err != nil || o.RateAt(1<<30) != 0.4 {
+		t.Errorf("without annealing the rate becomes %g, %v", o.RateAt(1<<30), err)
+	}
+}
+
+// TestAnnealedTraining: once the rate is too small to change anything, parameters stay.
+func TestAnnealedTraining(t *testing.T) {
+	d := open(t)
+	tr := newTrainer(t, setup(t, d, "naive", "sgd:lr=0.5:anneal=1e9:epoch=1", rnn.FP32))
+	weights := func() []float32 {
+		values, err := tr.Parameter("weight_out")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return values
+	}
+	first := weights()
+	step(t, tr, 6) // the rate of the last rounds to 0
+	learnt := weights()
+	step(t, tr, 4)
+	if slices.Equal(first, learnt) || !slices.Equal(learnt, weights()) {
+		t.Error("weights do not change at first, or still change at a rate of 0")
 	}
 }

@@ -200,7 +200,7 @@ func TestCheckpoint(t *testing.T) {
 		for _, continues := range []bool{false, true} {
 			optimizer := "adam:lr=0.02"
 			if continues {
-				optimizer = "sgd:lr=0.5:momentum=0.9:nesterov=1:clip=1"
+				optimizer = "sgd:lr=0.5:momentum=0.9:nesterov=1:anneal=1.5:epoch=2:clip=1"
 			}
 			s := setup(t, d, "persistent", optimizer, precision)
 			s.Source = &echo{batch: 4, steps: 8, seed: 7, on: continues, onehot: continues}
@@ -322,6 +322,7 @@ func TestHostileCheckpoint(t *testing.T) {
 func TestParseOptimizer(t *testing.T) {
 	for spec, want := range map[string]string{
 		"adam": "adam:lr=0.001", "adam:lr=1e-2:beta1=0.5:clip=2": "adam:lr=0.01:beta1=0.5:clip=2", "sgd:momentum=0.9": "sgd:lr=0.1:momentum=0.9",
+		"adam:epoch=1e3:anneal=1.2": "adam:lr=0.001:anneal=1.2:epoch=1000", "adam:anneal=1:epoch=0": "adam:lr=0.001",
 		"sgd:nesterov=1:momentum=0.5": "sgd:lr=0.1:momentum=0.5:nesterov=1", "sgd:momentum=0.5:nesterov=0": "sgd:lr=0.1:momentum=0.5",
 	} {
 		o, err := train.ParseOptimizer(spec, rnn.FP32)
@@ -333,7 +334,8 @@ func TestParseOptimizer(t *testing.T) {
 			t.Errorf("%s reads back as %+v, %v, not %+v", o, again, err, o)
 		}
 	}
-	for _, bad := range []string{"", "adm", "adam:lr", "adam:lr=x", "adam:momentum=0.9", "sgd:lr=0", "sgd:lr=-1", "adam:beta2=1", "adam:eps=0", "sgd:lr=NaN", "sgd:nesterov=1", "sgd:momentum=0.9:nesterov=2", "sgd:momentum=0.9:nesterov=0.5", "adam:nesterov=1"} {
+	for _, bad := range []string{"", "adm", "adam:lr", "adam:lr=x", "adam:momentum=0.9", "sgd:lr=0", "sgd:lr=-1", "adam:beta2=1", "adam:eps=0", "sgd:lr=NaN", "sgd:nesterov=1", "sgd:momentum=0.9:nesterov=2", "sgd:momentum=0.9:nesterov=0.5", "adam:nesterov=1",
+		"sgd:anneal=2", "sgd:epoch=5", "sgd:anneal=0.5:epoch=5", "adam:anneal=2:epoch=1.5", "adam:anneal=1:epoch=2"} {
 		if o, err := train.ParseOptimizer(bad, rnn.FP32); err == nil {
 			t.Errorf("%q is accepted: %+v", bad, o)
 		}

@@ -143,7 +143,9 @@ func (t *Trainer) Step(ctx context.Context, n int) error {
 // iterate makes n iterations of t, whether or not an iterative technique converges.
 func iterate(ctx context.Context, t *Trainer, n int) error {
 	first := t.iterations + 1
-	made, err := t.run(ctx, n, func(i int) []float32 { return t.Optimizer.Rates(first+i, t.Optimizer.Rate, t.Optimizer.Clip) })
+	made, err := t.run(ctx, n, func(i int) []float32 {
+		return t.Optimizer.Rates(first+i, t.Optimizer.RateAt(first+i), t.Optimizer.Clip)
+	})
 	t.iterations += made
 	if err != nil && !errors.Is(err, ctx.Err()) {
 		return fmt.Errorf("iteration %d: %w", t.iterations+1, err)

@@ -48,7 +48,7 @@ Tasks:
 
 Optimisers, with their usual settings:
 ` + indented(train.OptimizerHelp()) + `
-clip limits the norm of all gradients; 0 is no limit. scale multiplies the loss, so that
+anneal divides lr after each epoch iterations. clip limits the norm of all gradients; 0 is no limit. scale multiplies the loss, so that
 small gradients do not underflow in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`,
 		Example: `  rnnbench train --data copy:delay=20 -H 128 -B 32 -T 60 --iterations 2000
   rnnbench train --data text:novel.txt --cell lstm,sru -H 256 --optimizer adam:lr=2e-3:clip=1

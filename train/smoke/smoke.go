@@ -117,9 +117,9 @@ func (k Case) descend(off float64, by uint64, fault func(name string, grad []flo
 	run.Fault = fault
 	x, target := run.Data.Get("x"), run.Data.Get("target")
 	var out Curve
-	for range k.Iterations {
+	for i := range k.Iterations {
 		source.Next(x, target)
-		out = append(out, run.Step(k.Optimizer.Rate, k.Optimizer.Clip))
+		out = append(out, run.Step(k.Optimizer.RateAt(i+1), k.Optimizer.Clip))
 	}
 	return out, nil
 }
