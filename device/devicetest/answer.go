@@ -47,16 +47,20 @@ func shrink(n int) float64 { return math.Exp2(math.Ceil(math.Log2(float64(n)) / 
 // A wanted is a schedule with random start values and the values that it must compute from them.
 type wanted struct {
 	*schedule.Schedule
-	seed        uint64
-	start, want values
+	seed  uint64
+	start [][]float32
+	want  values
 }
 
 // evaluate runs s in double precision.
 func evaluate(s *schedule.Schedule, seed uint64) *wanted {
-	w := &wanted{s, seed, newValues(s), newValues(s)}
-	fill(s, w.start, seed)
-	for i, v := range w.start {
-		copy(w.want[i], v)
+	w := &wanted{Schedule: s, seed: seed, want: newValues(s)}
+	fill(s, w.want, seed)
+	for _, v := range w.want {
+		w.start = append(w.start, make([]float32, len(v)))
+		for i, x := range v {
+			w.start[len(w.start)-1][i] = float32(x) // exactly
+		}
 	}
 	for _, n := range s.Nodes {
 		w.want.eval(n.Op)
@@ -105,16 +109,12 @@ func (w *wanted) compare(t testing.TB, d device.Device, settings []knob.Params) 
 }
 
 // write sets the matrices of prog.
-func write(prog device.Program, s *schedule.Schedule, start values) error {
+func write(prog device.Program, s *schedule.Schedule, start [][]float32) error {
 	for _, m := range s.Matrices {
 		if m.Private() {
 			continue
 		}
-		src := make([]float32, m.Elements())
-		for i, x := range start[m.ID] {
-			src[i] = float32(x)
-		}
-		if err := prog.Write(m, src); err != nil {
+		if err := prog.Write(m, start[m.ID]); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,7 @@ func write(prog device.Program, s *schedule.Schedule, start values) error {
 }
 
 // results runs prog once from start and reads all of its matrices.
-func results(prog device.Program, s *schedule.Schedule, start values) ([][]float32, error) {
+func results(prog device.Program, s *schedule.Schedule, start [][]float32) ([][]float32, error) {
 	if err := write(prog, s, start); err != nil {
 		return nil, err
 	}
