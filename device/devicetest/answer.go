@@ -69,16 +69,17 @@ func evaluate(s *schedule.Schedule, seed uint64) *wanted {
 }
 
 // compare runs s on d with each of the settings and compares every matrix with the evaluation,
-// including the guard elements around views.
-func compare(t testing.TB, d device.Device, s *schedule.Schedule, seed uint64, settings []knob.Params) {
+// including the guard elements around views. It runs each setting so many times, and each run must
+// have the same bits.
+func compare(t testing.TB, d device.Device, s *schedule.Schedule, seed uint64, settings []knob.Params, runs int) {
 	t.Helper()
-	evaluate(s, seed).compare(t, d, settings)
+	evaluate(s, seed).compare(t, d, settings, runs)
 }
 
 // compare is like the function compare, after the evaluation.
-func (w *wanted) compare(t testing.TB, d device.Device, settings []knob.Params) {
+func (w *wanted) compare(t testing.TB, d device.Device, settings []knob.Params, runs int) {
 	t.Helper()
-	s := w.Schedule
+	s, name := w.Schedule, fmt.Sprint(d.Info().Key, " ", d.Info().Libraries["simd"])
 	for i, k := range settings {
 		prog, err := d.Compile(s, k)
 		if errors.Is(err, schedule.ErrUnsupported) {
@@ -94,10 +95,10 @@ func (w *wanted) compare(t testing.TB, d device.Device, settings []knob.Params) 
 			t.Error(err)
 		}
 		if err := checkPrediction(d, s, k); err != nil {
-			t.Errorf("%s, seed %d %v: %v", d.Info().Key, w.seed, k, err)
+			t.Errorf("%s, seed %d %v: %v", name, w.seed, k, err)
 		}
-		if err := w.check(prog); err != nil {
-			t.Errorf("%s, seed %d %v: %v; the last operation is %v", d.Info().Key, w.seed, k, err, s.Nodes[len(s.Nodes)-1].Op)
+		if err := w.check(prog, runs); err != nil {
+			t.Errorf("%s, seed %d %v: %v; the last operation is %v", name, w.seed, k, err, s.Nodes[len(s.Nodes)-1].Op)
 		}
 		if err := prog.Close(); err != nil {
 			t.Error(err)
@@ -154,13 +155,33 @@ func sameBits(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
-// check runs prog once from the start values and compares its matrices with the wanted ones.
-func (w *wanted) check(prog device.Program) error {
-	s := w.Schedule
-	all, err := results(prog, s, w.start)
+// check runs prog so many times from the start values. It compares the matrices of the first run with the wanted ones,
+// and those of the others with the first run's.
+func (w *wanted) check(prog device.Program, runs int) error {
+	first, err := results(prog, w.Schedule, w.start)
 	if err != nil {
 		return err
 	}
+	if err := w.agrees(first); err != nil {
+		return err
+	}
+	for range runs - 1 {
+		all, err := results(prog, w.Schedule, w.start)
+		if err != nil {
+			return err
+		}
+		for i, m := range w.Matrices {
+			if !sameBits(all[i], first[i]) {
+				return fmt.Errorf("matrix %d %s differs from run to run", i, m.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// agrees compares matrices with the wanted ones.
+func (w *wanted) agrees(all [][]float32) error {
+	s := w.Schedule
 	// Rounding: sums of up to 257 products, through a chain of operations
 	// that do not amplify. See oracle.Tolerance.
 	tolerance := 8 * 0x1p-24 * math.Sqrt(257*float64(min(len(s.Nodes), 16)))

@@ -125,7 +125,7 @@ func (r *run) compare(t *testing.T, devices []device.Device) {
 		if w == nil {
 			w = evaluate(r.Schedule, r.seed)
 		}
-		w.compare(t, d, r.settings[i])
+		w.compare(t, d, r.settings[i], 1)
 	}
 }
 
@@ -165,7 +165,7 @@ func schedules(t *testing.T, devices []device.Device) {
 		s := random(seed)
 		w := evaluate(s, seed)
 		for _, d := range devices {
-			w.compare(t, d, knob.OneAtATime(d.Knobs(s)))
+			w.compare(t, d, knob.OneAtATime(d.Knobs(s)), 1)
 		}
 	}
 }

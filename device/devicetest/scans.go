@@ -1,9 +1,7 @@
 package devicetest
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"testing"
 
 	"rnnbench/device"
@@ -28,7 +26,7 @@ func scans(t *testing.T, short bool, devices []device.Device) {
 			t.Run(fmt.Sprintf("%v/%v/%v", c, size, precision), func(t *testing.T) {
 				w := evaluate(long(t, c, size, precision, true, 0), 1)
 				for _, d := range devices {
-					w.checkRepeatedly(t, d, nil)
+					w.compare(t, d, []knob.Params{nil}, trials(d, 3))
 				}
 			})
 		}
@@ -44,7 +42,7 @@ func ScansWith(t *testing.T, d device.Device, settings ...knob.Params) {
 	for i, c := range cells {
 		precision := precisions[i%len(precisions)]
 		t.Run(fmt.Sprintf("%v/%v", c, precision), func(t *testing.T) {
-			compare(t, d, long(t, c, [3]int{37, 3, 5}, precision, true, 0), 1, settings)
+			compare(t, d, long(t, c, [3]int{37, 3, 5}, precision, true, 0), 1, settings, 1)
 		})
 	}
 }
@@ -59,14 +57,14 @@ func HoldScan(t *testing.T, d device.Device, c *cell.Cell, size [3]int, precisio
 // HoldScanWith is HoldScan with knobs.
 func HoldScanWith(t *testing.T, d device.Device, c *cell.Cell, size [3]int, precision schedule.Precision, train bool, k knob.Params) {
 	t.Helper()
-	evaluate(long(t, c, size, precision, train, 0), 1).checkRepeatedly(t, d, k)
+	evaluate(long(t, c, size, precision, train, 0), 1).compare(t, d, []knob.Params{k}, trials(d, 3))
 }
 
 // HoldScanWithin is HoldScanWith over parts of matrices. They begin ahead steps after the first row
 // and, in matrices of several vectors, one vector after the first column.
 func HoldScanWithin(t *testing.T, d device.Device, c *cell.Cell, size [3]int, precision schedule.Precision, train bool, k knob.Params, ahead int) {
 	t.Helper()
-	evaluate(long(t, c, size, precision, train, ahead), 1).checkRepeatedly(t, d, k)
+	evaluate(long(t, c, size, precision, train, ahead), 1).compare(t, d, []knob.Params{k}, trials(d, 3))
 }
 
 // long returns the schedule of a scan and, if it trains, of its gradient. The matrices are fresh
@@ -118,39 +116,4 @@ func long(t *testing.T, c *cell.Cell, size [3]int, precision schedule.Precision,
 		t.Fatal(err)
 	}
 	return s
-}
-
-// checkRepeatedly checks the schedule several times, and that its results have the same bits each time.
-func (w *wanted) checkRepeatedly(t *testing.T, d device.Device, k knob.Params) {
-	t.Helper()
-	s := w.Schedule
-	prog, err := d.Compile(s, k)
-	if errors.Is(err, schedule.ErrUnsupported) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer prog.Close()
-	first := make([][]float32, len(s.Matrices))
-	for trial := range trials(d, 3) {
-		if err := w.check(prog); err != nil {
-			t.Fatalf("%s: %v", d.Info().Key, err)
-		}
-		for i, m := range s.Matrices {
-			if m.Private() {
-				continue
-			}
-			got := make([]float32, m.Elements())
-			if err := prog.Read(m, got); err != nil {
-				t.Fatal(err)
-			}
-			for k := range got {
-				if trial > 0 && math.Float32bits(got[k]) != math.Float32bits(first[i][k]) {
-					t.Fatalf("%s: matrix %d[%d,%d] is %v and then %v", d.Info().Key, i, k/m.Cols, k%m.Cols, first[i][k], got[k])
-				}
-			}
-			first[i] = got
-		}
-	}
 }

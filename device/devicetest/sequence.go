@@ -1,10 +1,8 @@
 package devicetest
 
 import (
-	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -152,8 +150,7 @@ func (c Case) Hold(t testing.TB, d device.Device) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repeats(t, d, s, c.Knobs)
-	compare(t, d, s, uint64(c.Batch), []knob.Params{c.Knobs})
+	compare(t, d, s, uint64(c.Batch), []knob.Params{c.Knobs}, trials(d, 4))
 }
 
 // HoldWith checks the layer on d with each of the settings, like Case.Hold.
@@ -163,10 +160,7 @@ func (l Layer) HoldWith(t testing.TB, d device.Device, settings []knob.Params) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range settings {
-		repeats(t, d, s, k)
-	}
-	compare(t, d, s, uint64(l.Batch), settings)
+	compare(t, d, s, uint64(l.Batch), settings, trials(d, 4))
 }
 
 // steps returns the layer as a product and a cell for each step.
@@ -322,34 +316,4 @@ func trials(d device.Device, n int) int {
 		return 2
 	}
 	return n
-}
-
-// repeats runs s several times from the same values and checks that the results have the same bits.
-func repeats(t testing.TB, d device.Device, s *schedule.Schedule, k knob.Params) {
-	t.Helper()
-	prog, err := d.Compile(s, k)
-	if errors.Is(err, schedule.ErrUnsupported) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer prog.Close()
-	start := newValues(s)
-	fill(s, start, 1)
-	var first [][]float32
-	for range trials(d, 4) {
-		all, err := results(prog, s, start)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first == nil {
-			first = all
-		}
-		for i, m := range s.Matrices {
-			if !m.Private() && !slices.EqualFunc(first[i], all[i], func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }) {
-				t.Fatalf("%v: matrix %d %s differs from run to run", k, i, m.Name)
-			}
-		}
-	}
 }
