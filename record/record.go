@@ -320,6 +320,9 @@ func (r *Record) Key() string {
 		if t.Replicas > 0 {
 			fmt.Fprintf(&b, "|%d replicas", t.Replicas)
 		}
+		if t.Glorot {
+			b.WriteString("|glorot")
+		}
 		if t.Repeat > 0 {
 			fmt.Fprintf(&b, "|repeat %d", t.Repeat)
 		}

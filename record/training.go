@@ -43,6 +43,7 @@ type Training struct {
 	HeldOut   *Score `json:"held_out"`
 	Optimizer string `json:"optimizer"`
 	Data      string `json:"data"`
+	Glorot    bool   `json:"glorot"`   // see TrainingPlan
 	Replicas  int    `json:"replicas"` // processes, each with a part of the minibatch; 0: one device
 	Repeat    int    `json:"repeat"`   // see TrainingPlan
 	Stop      string `json:"stop"`     // limit that ended training: "iterations", "time" or "loss"; "": it continues
@@ -102,7 +103,7 @@ func Trainings(recs []Record) []Record {
 
 // network identifies the network whose training r records.
 func (r *Record) network() string {
-	return fmt.Sprintf("%+v|%s|%s|%s|%d|%d", r.Point, r.Impl.Label, r.Training.Data, r.Training.Optimizer, r.Training.Replicas, r.Training.Repeat)
+	return fmt.Sprintf("%+v|%s|%s|%s|%t|%d|%d", r.Point, r.Impl.Label, r.Training.Data, r.Training.Optimizer, r.Training.Glorot, r.Training.Replicas, r.Training.Repeat)
 }
 
 // WholeTraining returns last, a network's newest record, with the samples of all its records in recs.
@@ -164,6 +165,7 @@ type Score struct {
 type TrainingPlan struct {
 	Data       string  `json:"data"`
 	Optimizer  string  `json:"optimizer"`
+	Glorot     bool    `json:"glorot,omitempty"`   // first weights are those of Glorot and Bengio (2010): see rnn.Data.Glorot
 	Iterations int     `json:"iterations"`         // at which training stops
 	Time       float64 `json:"time_s"`             // seconds of iterations after which training stops; 0: no limit
 	Loss       float64 `json:"loss"`               // loss at which training stops, the held-out loss if it is evaluated; 0: no limit

@@ -66,3 +66,19 @@ func TestAnnealedTraining(t *testing.T) {
 		t.Error("weights do not change at first, or still change at a rate of 0")
 	}
 }
+
+// TestGlorotBegins: a training with Glorot's first weights begins with biases of 0.
+func TestGlorotBegins(t *testing.T) {
+	d := open(t)
+	for _, glorot := range []bool{false, true} {
+		s := setup(t, d, "naive", "sgd", rnn.FP32)
+		s.Glorot = glorot
+		bias, err := newTrainer(t, s).Parameter("bias_out")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if zero := !slices.ContainsFunc(bias, func(v float32) bool { return v != 0 }); zero != glorot {
+			t.Errorf("with Glorot's weights %t, the biases are %v", glorot, bias)
+		}
+	}
+}

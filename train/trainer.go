@@ -27,6 +27,7 @@ type Setup struct {
 	DeviceKnobs knob.Params
 	Optimizer   Optimizer
 	Seed        uint64 // of the first parameters
+	Glorot      bool   // draws them as Glorot and Bengio (2010) do
 	Source      data.Source
 }
 
@@ -93,6 +94,9 @@ func (t *Trainer) begin() error {
 func (t *Trainer) first() *rnn.Data {
 	d := rnn.NewData(t.Problem, t.Seed, 1, "zeros")
 	d.ClearStates()
+	if t.Glorot {
+		d.Glorot()
+	}
 	return d
 }
 

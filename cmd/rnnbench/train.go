@@ -64,6 +64,7 @@ small gradients do not underflow in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`
 	addGroup(cmd, "Training", func(fs *pflag.FlagSet) {
 		fs.StringVar(&f.want.Data, "data", "copy", "`TASK` to learn, with its options")
 		fs.StringVar(&f.want.Optimizer, "optimizer", "adam", "`RULE` by which weights change, with its settings")
+		fs.BoolVar(&f.want.Glorot, "glorot", false, "draw the first weights as Glorot and Bengio (2010), with biases of 0, in place of PyTorch's way")
 		fs.IntVar(&f.want.Iterations, "iterations", 1000, "stop after `N` iterations; 0: no limit")
 		fs.DurationVar(&f.time, "time", 0, "stop after this `TIME` of training; 0: no limit")
 		fs.Float64Var(&f.want.Loss, "loss", 0, "stop at this `LOSS`, in nats, on held-out data if that is evaluated")

@@ -96,7 +96,7 @@ func heldSteps(s study.Size) int {
 // training returns how n is trained. Each network has the same time. The paper does not state Adam's
 // learning rate; 0.001 is the one that Adam's authors suggest.
 func (n martinNetwork) training(s study.Size, on study.Target) record.TrainingPlan {
-	t := record.TrainingPlan{Data: martinData, Optimizer: "adam:lr=0.001", Time: 480, Every: 1, Batches: max(1, 1<<17/(n.batch*n.steps)), Beside: true}
+	t := record.TrainingPlan{Data: martinData, Optimizer: "adam:lr=0.001", Glorot: true, Time: 480, Every: 1, Batches: max(1, 1<<17/(n.batch*n.steps)), Beside: true}
 	t.HeldBatch = n.batch * n.steps / heldSteps(s)
 	switch {
 	case s == study.Quick: // a minute in all

@@ -132,10 +132,14 @@ func incomparable(rep *study.Report, all []learned, on study.Target) {
 	if early := unfinished(all, on); early != "" {
 		rep.Findings = append(rep.Findings, early)
 	}
+	weights := "First weights are those of Glorot and Bengio, as in the paper."
+	if !all[0].last().Glorot {
+		weights = "First weights are uniform within 1/√H; the paper's are Glorot's. For an LSTM of 256 units these bounds are 0.063 and 0.067."
+	}
 	rep.Findings = append(rep.Findings,
 		"Losses and accuracies are not comparable with the paper's: "+why+"."+map[bool]string{false: " The brackets show the paper's for orientation."}[on.Reduced],
 		fmt.Sprintf("Held-out losses of all networks are means over the steps after the burn-in of sequences of %d steps. The paper does not say how long the sequences of its test were.", heldSteps(size)),
-		"Not stated by the paper, and chosen here: Adam's learning rate, one for all networks, and initial states of 0. First weights are uniform within 1/√H; the paper's are Glorot's. For an LSTM of 256 units these bounds are 0.063 and 0.067.")
+		"Not stated by the paper, and chosen here: Adam's learning rate, one for all networks, and initial states of 0. "+weights)
 	if s := all[0].last().HeldOut; s != nil {
 		rep.Claims = append(rep.Claims, study.Claim{
 			Paper: fmt.Sprintf("%s: test loss %.3f, top-5 %.2f %%, top-20 %.2f %%", strings.Split(all[0].label, ",")[0], all[0].test, all[0].top5, all[0].top20),

@@ -260,7 +260,7 @@ func (l *Loop) report() error {
 	r.Time = time.Now().UTC().Truncate(time.Millisecond)
 	r.Training = &record.Training{
 		Iterations: now.iterations, Wall: now.took.Seconds(), Frames: int64(now.iterations) * int64(r.Point.Batch) * int64(r.Point.Steps),
-		Loss: loss, MeanLoss: l.read.sum / float64(l.read.n), MeanOf: l.read.n, Optimizer: l.Limits.Optimizer, Data: l.Limits.Data, Replicas: l.Limits.Replicas, Repeat: l.Limits.Repeat,
+		Loss: loss, MeanLoss: l.read.sum / float64(l.read.n), MeanOf: l.read.n, Optimizer: l.Limits.Optimizer, Data: l.Limits.Data, Glorot: l.Limits.Glorot, Replicas: l.Limits.Replicas, Repeat: l.Limits.Repeat,
 	}
 	if l.Reference != nil {
 		r.Training.Comparison = &record.Comparison{Curve: l.curve, Loss: l.Reference.Loss, Width: l.Reference.Width}

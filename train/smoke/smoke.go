@@ -46,6 +46,7 @@ type Case struct {
 	Data       string // see data.Open
 	Iterations int
 	Seed       uint64 // of first weights and minibatches
+	Glorot     bool   // first weights are those of Glorot and Bengio (2010)
 }
 
 // Of is the training of a small network of the cell.
@@ -110,6 +111,9 @@ func (k Case) descend(off float64, by uint64, fault func(name string, grad []flo
 	}
 	d := rnn.NewData(k.Problem, k.Seed, k.Problem.Batch, "zeros")
 	d.ClearStates()
+	if k.Glorot {
+		d.Glorot()
+	}
 	if off > 0 {
 		d = d.Off(float32(off), by)
 	}
@@ -141,7 +145,7 @@ func (k Case) Train(ctx context.Context, d device.Device, t rnn.Technique) (Curv
 	if err != nil {
 		return nil, err
 	}
-	trainer, err := train.New(train.Setup{Device: d, Technique: t, Problem: k.Problem, Optimizer: k.Optimizer, Seed: k.Seed, Source: source})
+	trainer, err := train.New(train.Setup{Device: d, Technique: t, Problem: k.Problem, Optimizer: k.Optimizer, Seed: k.Seed, Glorot: k.Glorot, Source: source})
 	if err != nil {
 		return nil, err
 	}

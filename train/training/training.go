@@ -180,7 +180,7 @@ func (j *Job) record(l *tuner.Layout, n agenda.Network) record.Record {
 		Impl:     record.Impl{Name: l.Spec.Name, Label: l.Spec.Label, Knobs: l.Settings(), Streams: max(1, l.Knobs["streams"]), Choice: l.Spec.Choice},
 		Mode:     record.Mode{Order: "sequential", Cache: "hot", Timer: "wall", Data: "normal", Seed: j.seed(n), Graph: l.DeviceKnobs["graph"] != 0},
 		Work:     record.Work{Model: "products", Flops: l.Problem.FLOPs(), Memory: l.Memory},
-		Training: &record.Training{Data: n.Training.Data, Optimizer: n.Training.Optimizer, Replicas: n.Training.Replicas, Repeat: n.Training.Repeat},
+		Training: &record.Training{Data: n.Training.Data, Optimizer: n.Training.Optimizer, Glorot: n.Training.Glorot, Replicas: n.Training.Replicas, Repeat: n.Training.Repeat},
 	}
 	if l.Schedule != nil {
 		r.Work.Executed, r.Work.Bytes, r.Work.Ops = l.Schedule.FLOPs(), l.Schedule.Traffic(), len(l.Schedule.Nodes)
@@ -235,7 +235,7 @@ func (j *Job) setUp(n agenda.Network, l *tuner.Layout, r record.Record, replicas
 	}
 	s.Trainer, err = train.New(train.Setup{
 		Device: j.Device, Replicas: replicas, Technique: l.Technique, Problem: l.Problem, Knobs: l.Knobs, DeviceKnobs: l.DeviceKnobs,
-		Optimizer: o, Seed: j.seed(n), Source: source,
+		Optimizer: o, Seed: j.seed(n), Glorot: n.Training.Glorot, Source: source,
 	})
 	if err == nil {
 		s.Record.Work.Memory += train.FedBytes(s.Trainer)
@@ -245,11 +245,11 @@ func (j *Job) setUp(n agenda.Network, l *tuner.Layout, r record.Record, replicas
 
 // reference trains in double precision, once for all techniques.
 func (j *Job) reference(n agenda.Network, p rnn.Problem, o train.Optimizer) (*record.Comparison, error) {
-	key := fmt.Sprint(p, o, n.Training.Data, n.Training.Repeat)
+	key := fmt.Sprint(p, o, n.Training.Data, n.Training.Repeat, n.Training.Glorot)
 	if known := j.bands[key]; known != nil {
 		return known, nil
 	}
-	band, err := smoke.Case{Problem: p, Optimizer: o, Data: n.Training.Data, Iterations: n.Training.Iterations, Seed: j.seed(n)}.Band()
+	band, err := smoke.Case{Problem: p, Optimizer: o, Data: n.Training.Data, Iterations: n.Training.Iterations, Seed: j.seed(n), Glorot: n.Training.Glorot}.Band()
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,8 @@ func Limits(want record.TrainingPlan, given func(flag string) bool, was *record.
 	case was == nil && !given("iterations") && (given("time") || given("loss")):
 		want.Iterations = 0
 	case was == nil:
-	case given("data") && want.Data != was.Data || given("optimizer") && want.Optimizer != was.Optimizer:
-		return want, errors.New("--resume goes on with the task and the optimiser of the run: omit --data and --optimizer")
+	case given("data") && want.Data != was.Data || given("optimizer") && want.Optimizer != was.Optimizer || given("glorot") && want.Glorot != was.Glorot:
+		return want, errors.New("--resume goes on with the task, the optimiser and the weights of the run: omit --data, --optimizer and --glorot")
 	default:
 		w := *was
 		for name, set := range map[string]func(){

@@ -68,7 +68,7 @@ func (n Network) Latest(recs []record.Record) *record.Record {
 	for i := range recs {
 		r := &recs[i]
 		t := r.Training
-		if t == nil || r.Point != n.Point || r.Impl.Label != n.Spec.Label || t.Data != n.Training.Data || t.Optimizer != n.Training.Optimizer || t.Repeat != n.Training.Repeat {
+		if t == nil || r.Point != n.Point || r.Impl.Label != n.Spec.Label || t.Data != n.Training.Data || t.Optimizer != n.Training.Optimizer || t.Glorot != n.Training.Glorot || t.Repeat != n.Training.Repeat {
 			continue
 		}
 		if last == nil || cmp.Or(r.Time.Compare(last.Time), cmp.Compare(r.Seq, last.Seq)) >= 0 {
