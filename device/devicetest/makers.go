@@ -102,18 +102,9 @@ func simpleMakers() map[string]maker {
 			table, index := t.table(t.size())
 			return schedule.Squares{A: table, Out: t.place(1, 1+t.rng.IntN(table.Rows)), Rows: index}
 		},
-		"change":     func(t *trial) schedule.Op { return t.change() },
-		"update sgd": func(t *trial) schedule.Op { return t.update(schedule.SGD, t.rng.IntN(2)) },
-		"update nesterov": func(t *trial) schedule.Op {
-			op := t.update(schedule.SGD, 1)
-			op.Nesterov = true
-			return op
-		},
-		"update nesterov rows": func(t *trial) schedule.Op {
-			op := t.update(schedule.SGD, 1)
-			op.Nesterov = true
-			return t.sparse(op)
-		},
+		"change":          func(t *trial) schedule.Op { return t.change() },
+		"update sgd":      func(t *trial) schedule.Op { return t.update(schedule.SGD, t.rng.IntN(2)) },
+		"update nesterov": func(t *trial) schedule.Op { return nesterov(t) },
 		"update rows": func(t *trial) schedule.Op {
 			op := t.update(schedule.SGD, 0)
 			op.Copy = schedule.View{}
@@ -193,6 +184,15 @@ func (t *trial) update(rule schedule.Rule, moments int) schedule.Update {
 	}
 	if t.flip() {
 		op.Copy = t.place(rows, cols)
+	}
+	return op
+}
+
+// nesterov builds an update by Nesterov's momentum, of all rows or of a table's.
+func nesterov(t *trial) schedule.Update {
+	op := t.update(schedule.SGD, 1)
+	if op.Nesterov = true; t.flip() {
+		op = t.sparse(op)
 	}
 	return op
 }
