@@ -62,6 +62,17 @@ type Options struct {
 	Held         bool // the held-out part, which is not trained on
 }
 
+// check reports sizes that no task can have.
+func (o Options) check() error {
+	switch {
+	case o.Batch < 1 || o.Steps < 1:
+		return fmt.Errorf("a batch of %d sequences of %d steps: both must be at least 1", o.Batch, o.Steps)
+	case o.Batch > mostRows || o.Steps > mostRows/o.Batch:
+		return fmt.Errorf("a batch of %d sequences of %d steps: together they must be at most %d", o.Batch, o.Steps, mostRows)
+	}
+	return nil
+}
+
 // A kind is one of the tasks.
 type kind struct {
 	name  string
@@ -110,11 +121,8 @@ const mostRows = 1 << 30
 // Open returns the source that spec names, such as copy:delay=20, text:book.txt or
 // words:book.txt:vocabulary=500.
 func Open(spec string, o Options) (Source, error) {
-	if o.Batch < 1 || o.Steps < 1 {
-		return nil, fmt.Errorf("a batch of %d sequences of %d steps: both must be at least 1", o.Batch, o.Steps)
-	}
-	if o.Batch > mostRows || o.Steps > mostRows/o.Batch {
-		return nil, fmt.Errorf("a batch of %d sequences of %d steps: together they must be at most %d", o.Batch, o.Steps, mostRows)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	k, s, err := parse(spec)
 	if err != nil {
