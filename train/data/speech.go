@@ -10,12 +10,13 @@ import (
 // speechKind is no task of Open, since its loss is one of whole sequences.
 var speechKind = kind{
 	name:  "speech",
-	usual: "utterances=10000:phonemes=8:bands=40:hop=10",
-	doc:   "the letters of generated utterances",
+	usual: "dir=:utterances=10000:phonemes=8:alphabet=" + string(speech.English) + ":bands=40:hop=10",
+	path:  "dir",
+	doc:   "the letters of utterances: recordings NAME.wav of a folder with transcripts NAME.txt, or generated ones",
 }
 
-// OpenSpeech returns the task that spec names, such as speech:phonemes=3. Hop is the milliseconds from
-// frame to frame.
+// OpenSpeech returns the task that spec names, such as speech:phonemes=3 or speech:DIR. Hop is the
+// milliseconds from frame to frame. Generated utterances have letters of their own.
 func OpenSpeech(spec string, o Options) (*speech.Task, error) {
 	s, err := speechKind.read(strings.TrimPrefix(strings.TrimPrefix(spec, speechKind.name), ":"))
 	if err != nil {
@@ -32,14 +33,6 @@ func OpenSpeech(spec string, o Options) (*speech.Task, error) {
 }
 
 func openSpeech(s settings, o Options) (*speech.Task, error) {
-	utterances, err := s.whole("utterances", 1, 1<<30)
-	if err != nil {
-		return nil, err
-	}
-	most, err := s.whole("phonemes", 1, 8)
-	if err != nil {
-		return nil, err
-	}
 	bands, err := s.whole("bands", 1, speech.MostBands)
 	if err != nil {
 		return nil, err
@@ -48,8 +41,28 @@ func openSpeech(s settings, o Options) (*speech.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := speech.Generated{Seed: o.Seed, Utterances: utterances, Phonemes: most, Held: o.Held}
+	c, err := corpus(s, o)
+	if err != nil {
+		return nil, err
+	}
 	return speech.NewTask(c, speech.Options{
 		Spectrogram: speech.Spectrogram{Bands: bands, Hop: float64(hop) / 1000}, Batch: o.Batch, Steps: o.Steps, Seed: o.Seed,
 	})
+}
+
+// corpus opens a folder or, without one, generates speech.
+func corpus(s settings, o Options) (speech.Corpus, error) {
+	if s["dir"] != "" {
+		alphabet := speech.Alphabet(s["alphabet"])
+		if err := alphabet.Check(); err != nil {
+			return nil, err
+		}
+		return speech.OpenFolder(s["dir"], alphabet, o.Held)
+	}
+	utterances, err := s.whole("utterances", 1, 1<<30)
+	if err != nil {
+		return nil, err
+	}
+	most, err := s.whole("phonemes", 1, 8)
+	return speech.Generated{Seed: o.Seed, Utterances: utterances, Phonemes: most, Held: o.Held}, err
 }

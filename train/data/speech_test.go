@@ -30,7 +30,8 @@ func TestOpenSpeech(t *testing.T) {
 	}
 	for spec, want := range map[string]string{
 		"speech:phonemes=9": "whole number from 1 to 8", "speech:hop=19": "whole number", "speech:bands=81": "from 1 to 80", "speech:utterances=0": "whole number",
-		"speech": "set steps to", "speech:phonemes=2:phonemes=2": "twice",
+		"speech": "set steps to", "speech:/nowhere": "there is no folder /nowhere", "speech:alphabet=aba:dir=/nowhere": "twice", "speech:alphabet=:dir=/nowhere": "no letters",
+		"speech:phonemes=2:phonemes=2": "twice",
 	} {
 		if _, err := data.OpenSpeech(spec, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", spec, err, want)

@@ -4,6 +4,7 @@
 package speech
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -40,6 +41,21 @@ const English Alphabet = "abcdefghijklmnopqrstuvwxyz '"
 
 // Classes is the number of classes, the blank included.
 func (a Alphabet) Classes() int { return 1 + len([]rune(a)) }
+
+// Check reports a letter that is there twice, or none at all.
+func (a Alphabet) Check() error {
+	seen := map[rune]bool{}
+	for _, letter := range string(a) {
+		if seen[letter] {
+			return fmt.Errorf("alphabet has %q twice", letter)
+		}
+		seen[letter] = true
+	}
+	if len(seen) == 0 {
+		return errors.New("alphabet has no letters")
+	}
+	return nil
+}
 
 // Labels returns the classes of text's letters.
 func (a Alphabet) Labels(text string) ([]int, error) {
