@@ -99,6 +99,28 @@ func TestSteps(t *testing.T) {
 	})
 }
 
+// TestNesterovInPieces: every element of long parameters takes one step, though the kernel goes piece by
+// piece.
+func TestNesterovInPieces(t *testing.T) {
+	var by Coefficients
+	by.Set(0.5, 0.25, 0.9, 0, 0, 0)
+	eachLevel(t, func(t *testing.T, k *Kernels) {
+		for _, n := range []int{inCache - 1, inCache, inCache + 1, 2*inCache + 77} {
+			param, first, grad := make([]float32, n), make([]float32, n), make([]float32, n)
+			for i := range n {
+				param[i], first[i], grad[i] = 1, float32(i%7), float32(i%5)
+			}
+			k.Nesterov(param, first, grad, &by)
+			for i := range n {
+				g, m := 0.5*float64(i%5), 0.9*float64(i%7)+0.5*float64(i%5)
+				if want := 1 - 0.25*(g+0.9*m); math.Abs(float64(param[i])-want) > 1e-6 || math.Abs(float64(first[i])-m) > 1e-6 {
+					t.Fatalf("of %d, element %d is %g with a moment of %g, not %g and %g", n, i, param[i], first[i], want, m)
+				}
+			}
+		}
+	})
+}
+
 // TestStepsOfNothing: with zero gradients parameters stay, moments that have decayed to denormal
 // numbers become 0, and the processor's mode is restored.
 func TestStepsOfNothing(t *testing.T) {
