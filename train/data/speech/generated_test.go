@@ -1,6 +1,7 @@
 package speech
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -177,5 +178,25 @@ func TestResonator(t *testing.T) {
 	}
 	if band := slices.Index(mean, slices.Max(mean)); band < 23 || band > 25 {
 		t.Errorf("it is loudest in the band from %d Hz on", band*highestHz/s.Bands)
+	}
+}
+
+// TestFirstUtterances holds the first utterances to what they were: others would be another task.
+func TestFirstUtterances(t *testing.T) {
+	g := Generated{Seed: 1, Utterances: 4, Phonemes: 8}
+	for i, want := range []string{
+		"afaf 2440 [-0.18 0.32 1.44 1.01 -0.19 -0.81 -0.25 -0.20 -0.60 -0.73]",
+		"y 2680 [1.02 2.80 2.71 1.72 0.13 -0.50 -0.53 -0.87 -0.16 -0.45]",
+		"l 2280 [3.85 3.73 1.78 2.68 0.63 -0.76 -0.17 -0.44 -0.42 -0.26]",
+		"fss 3440 [-0.69 -0.28 -0.10 -0.39 -0.66 -0.58 0.75 1.96 2.43 1.57]",
+	} {
+		u, err := g.Utterance(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames := Spectrogram{Bands: 10, Hop: 0.01}.Of(u.Samples, u.Rate)
+		if got := fmt.Sprintf("%s %d %.2f", u.Text, len(u.Samples), frames[len(frames)/2/10*10:][:10]); got != want {
+			t.Errorf("utterance %d is %s, not %s", i, got, want)
+		}
 	}
 }

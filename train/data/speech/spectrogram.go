@@ -3,7 +3,7 @@ package speech
 import (
 	"fmt"
 	"math"
-	"math/cmplx"
+	"slices"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/dsp/window"
@@ -55,6 +55,7 @@ func (s Spectrogram) fits(name string, frames int, labels []int, steps int) erro
 func (s Spectrogram) Of(samples []float32, rate int) []float32 {
 	size := int(math.Ceil(windowSeconds*float64(rate) - 1e-9))
 	transform, frame, bins := fourier.NewFFT(size), make([]float64, size), make([]complex128, size/2+1)
+	hann := window.Hann(slices.Repeat([]float64{1}, size))
 	out := make([]float32, s.Frames(len(samples), rate)*s.Bands)
 	power := make([]float64, s.Bands)
 	sum, squares := 0.0, 0.0
@@ -62,14 +63,14 @@ func (s Spectrogram) Of(samples []float32, rate int) []float32 {
 		from := int(math.Round(float64(t) * s.Hop * float64(rate)))
 		for i := range frame {
 			if frame[i] = 0; from+i < len(samples) {
-				frame[i] = float64(samples[from+i])
+				frame[i] = hann[i] * float64(samples[from+i])
 			}
 		}
-		transform.Coefficients(bins, window.Hann(frame))
+		transform.Coefficients(bins, frame)
 		clear(power)
 		for k, v := range bins[1:] {
 			if band := int((float64(k) + 0.5) * float64(rate*s.Bands) / float64(size*highestHz)); band < s.Bands {
-				power[band] += math.Pow(cmplx.Abs(v), 2)
+				power[band] += real(v)*real(v) + imag(v)*imag(v)
 			}
 		}
 		for band, p := range power {
