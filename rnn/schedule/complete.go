@@ -35,6 +35,8 @@ func complete(op Op) error {
 		ok = present(op.Index, op.Src, op.Table)
 	case SoftmaxLoss:
 		ok = present(op.Logits, op.Target, op.Loss, op.Prob)
+	case CTCLoss:
+		ok = present(op.Logits, op.Labels, op.Loss, op.Prob, op.Scratch)
 	case Normalise:
 		ok = present(op.X, op.Gain, op.Out)
 	case NormaliseBackward:

@@ -288,7 +288,11 @@ func (b *Builder) PrepareInRuns() {
 // ScaleLosses multiplies the gradients of all losses, since 16 bits cannot hold small ones.
 func (b *Builder) ScaleLosses(by float32) {
 	for i, n := range b.s.Nodes {
-		if loss, ok := n.Op.(SoftmaxLoss); ok && loss.Grad {
+		switch loss := n.Op.(type) {
+		case SoftmaxLoss:
+			loss.Scale *= by
+			b.s.Nodes[i].Op = loss
+		case CTCLoss:
 			loss.Scale *= by
 			b.s.Nodes[i].Op = loss
 		}

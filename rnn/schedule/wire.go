@@ -16,7 +16,7 @@ import (
 // kinds are the types of operations in the order of their numbers on the wire.
 func kinds() []Op {
 	return []Op{
-		Gemm{}, Pack{}, Map{}, MapChain{}, SumRows{}, Cell{}, CellBackward{}, Gather{}, Scatter{}, SoftmaxLoss{}, Normalise{}, NormaliseBackward{}, Squares{}, Change{}, Update{}, AllReduce{},
+		Gemm{}, Pack{}, Map{}, MapChain{}, SumRows{}, Cell{}, CellBackward{}, Gather{}, Scatter{}, SoftmaxLoss{}, CTCLoss{}, Normalise{}, NormaliseBackward{}, Squares{}, Change{}, Update{}, AllReduce{},
 		Persistent{}, PersistentBackward{}, Scan{}, ScanBackward{},
 		Vendor{}, VendorBackward{}, Foreign{}, Pause{},
 	}

@@ -27,6 +27,9 @@ func everyOperation(t testing.TB, streams int) *Schedule {
 	index := m("index", batch, 1)
 	b.Do(0, Gather{Index: index, Table: h, Out: c.Band(0, batch)})
 	b.Do(1, SoftmaxLoss{Logits: r, Target: index, Loss: m("loss", batch, 1), Prob: r, Grad: true, Scale: 0.5})
+	b.Do(1, CTCLoss{
+		Logits: x, Labels: m("labels", batch, 3), Loss: m("loss", batch, 1), Prob: x, Scratch: b.Scratch("ctc", steps*batch, CTCScratch(3, true)).All(), Grad: true, Scale: 0.5,
+	})
 	stats := m("stats", batch, 2)
 	b.Do(0, Normalise{X: r, Gain: row, Out: r, Stats: stats})
 	b.Do(0, NormaliseBackward{DOut: x.Band(0, batch), X: r, Gain: row, Stats: stats, DX: x.Band(0, batch), Share: r})
