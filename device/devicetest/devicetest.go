@@ -29,6 +29,11 @@ func suite(t *testing.T, short bool, devices []device.Device) {
 	t.Run("scans", func(t *testing.T) { scans(t, short, devices) })
 	t.Run("schedules", func(t *testing.T) { schedules(t, devices) })
 	t.Run("changes", func(t *testing.T) { changes(t, devices) })
+	t.Run("odd logits", func(t *testing.T) {
+		for _, d := range devices {
+			oddLogits(t, d)
+		}
+	})
 	t.Run("misuse", func(t *testing.T) {
 		for _, d := range devices {
 			misuse(t, d)

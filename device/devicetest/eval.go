@@ -54,14 +54,7 @@ func (v values) eval(op schedule.Op) {
 			v.eval(m)
 		}
 	case schedule.SumRows:
-		for j := range op.A.Cols {
-			if !op.Accumulate {
-				*v.at(op.Out, 0, j) = 0
-			}
-			for i := range op.A.Rows {
-				*v.at(op.Out, 0, j) += *v.at(op.A, i, j)
-			}
-		}
+		sumRows(v, op)
 	case schedule.Cell:
 		v.cell(op)
 	case schedule.CellBackward:
@@ -92,6 +85,8 @@ func (v values) eval(op schedule.Op) {
 		each(op.Src, func(i, j int) { *v.at(op.Table.Band(int(*v.at(op.Index, i, 0)), 1), 0, j) += *v.at(op.Src, i, j) })
 	case schedule.SoftmaxLoss:
 		v.softmaxLoss(op)
+	case schedule.CTCLoss:
+		ctcLoss(v, op)
 	case schedule.Normalise:
 		normalise(v, op)
 	case schedule.NormaliseBackward:
@@ -113,6 +108,17 @@ func each(w schedule.View, f func(i, j int)) {
 	for i := range w.Rows {
 		for j := range w.Cols {
 			f(i, j)
+		}
+	}
+}
+
+func sumRows(v values, op schedule.SumRows) {
+	for j := range op.A.Cols {
+		if !op.Accumulate {
+			*v.at(op.Out, 0, j) = 0
+		}
+		for i := range op.A.Rows {
+			*v.at(op.Out, 0, j) += *v.at(op.A, i, j)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"maps"
 	"slices"
 
 	"rnnbench/rnn/cell"
@@ -13,6 +14,7 @@ type maker func(t *trial) schedule.Op
 // makers returns makers by name. They cover every kind of schedule.Op.
 func makers() map[string]maker {
 	all := simpleMakers()
+	maps.Copy(all, lossMakers())
 	for _, o := range cell.Ops() {
 		all["map "+o.String()] = func(t *trial) schedule.Op { return t.mapOf(o) }
 	}
@@ -116,6 +118,12 @@ func simpleMakers() map[string]maker {
 		"allreduce": func(t *trial) schedule.Op { // one replica: sums over several replicas need as many devices
 			return schedule.AllReduce{Sums: []schedule.View{t.place(t.size(), t.size()), t.place(t.size(), t.size())}, Replicas: 1}
 		},
+	}
+}
+
+// lossMakers returns the makers of losses.
+func lossMakers() map[string]maker {
+	return map[string]maker{
 		"softmaxloss": func(t *trial) schedule.Op {
 			rows, cols := t.size(), 4+t.size()
 			return t.softmaxLoss(rows, cols, 0)
@@ -129,6 +137,7 @@ func simpleMakers() map[string]maker {
 			op.Weight = t.shares(rows)
 			return op
 		},
+		"ctcloss": func(t *trial) schedule.Op { return transcribed(t) },
 	}
 }
 
