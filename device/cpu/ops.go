@@ -108,6 +108,8 @@ func (p *binder) work(op schedule.Op) (work, error) {
 			scale:   op.Scale,
 			program: p.program,
 		}, nil
+	case schedule.CTCLoss:
+		return newCTCLoss(p, op), nil
 	case schedule.Normalise:
 		return &normalise{kernels: k, x: p.matrix(op.X), gain: p.matrix(op.Gain), out: p.matrix(op.Out), stats: p.matrix(op.Stats)}, nil
 	case schedule.NormaliseBackward:

@@ -32,6 +32,15 @@ func (p *forecast) cells(prog cell.Program, state schedule.View, all int64, part
 	return p.rows(prog, state.Rows, state.Cols, all) * float64(largest(state.Rows*perRow, 1, parts)) / float64(state.Rows*perRow)
 }
 
+// ctcLoss predicts a softmax of each row, and the recursion over labels and the blanks around them.
+func (p *forecast) ctcLoss(op schedule.CTCLoss, parts int) float64 {
+	rows, ways := ceil(op.Labels.Rows, parts)*op.Steps(), 1
+	if op.Grad {
+		ways = 2
+	}
+	return float64(rows) * (2*(p.mapFunction+3*p.mapLine)*float64(ceil(op.Logits.Cols, line)) + p.place*float64(ways*(2*op.Labels.Cols+1)))
+}
+
 // matrixBytes returns the bytes of the matrices of the views. An operation of one step goes through a
 // part of them, and those of other steps go through the rest before it comes back.
 func matrixBytes(views ...schedule.View) int64 {

@@ -129,6 +129,8 @@ func (p *forecast) seconds(op schedule.Op, parts, from int) (float64, error) {
 		return extra + p.move(schedule.Bytes(op), parts), nil
 	case schedule.SoftmaxLoss:
 		return extra + (p.mapFunction+6*p.mapLine)*float64(ceil(op.Logits.Rows, parts)*ceil(op.Logits.Cols, line)), nil
+	case schedule.CTCLoss:
+		return extra + p.ctcLoss(op, parts), nil
 	case schedule.Normalise:
 		return extra + 8*p.mapLine*float64(ceil(op.X.Rows, parts)*ceil(op.X.Cols, line)), nil
 	case schedule.NormaliseBackward:

@@ -36,6 +36,7 @@ type rates struct {
 	mapLine     float64    // of each vector of a line of another map
 	mapRow      float64    // of a row of a map
 	mapFar      float64    // extra, of a row outside of a worker's own caches
+	place       float64    // of a label or blank of a transcript, in each step and each direction
 
 	// Persistent layers.
 	sequence          float64 // of a sequence whose steps one call runs
@@ -61,7 +62,7 @@ func ratesOf(l simd.Level) *rates {
 		peak: 115e9, read: [4]float64{110e9, 105e9, 90e9, 30e9}, narrow: 0.024e-9, widen: 0.15e-9,
 		tile: 6e-9, call: 25e-9, pack: 0.15e-9, prepare: [4]float64{20e9, 28e9, 15e9, 8e9},
 		stream: [4]float64{200e9, 60e9, 40e9, 20e9}, function: 5.8e-9, line: 0.5e-9, row: 8e-9, vector: 2.5e-9, scanRow: 3e-9, scanned: 1,
-		mapFunction: 5.8e-9, mapLine: 0.4e-9, mapRow: 7e-9, mapFar: 50e-9,
+		mapFunction: 5.8e-9, mapLine: 0.4e-9, mapRow: 7e-9, mapFar: 50e-9, place: 26e-9,
 		sequence: 0.25e-6, step: 22e-9, beside: 1, nearLine: 0.4e-9, farLine: 0.61e-9, forming: 0.9, meeting: 0.35e-6,
 		start: 10e-9, handover: 0.6e-6, turn: 60e-9, crossing: 0.2e-6,
 	}
