@@ -180,8 +180,8 @@ func drawn() []*cell.Cell {
 	return slices.DeleteFunc(cell.All(), func(c *cell.Cell) bool { return slices.Contains(later, c) })
 }
 
-// laterTexts are persistent layers of later cells, their gradients, the same step by step, and layers
-// that normalise.
+// laterTexts are persistent layers of later cells, their gradients, the same step by step, layers that
+// normalise, and CTC losses.
 func laterTexts(t *testing.T) (out []compiled) {
 	for _, c := range later {
 		for i, precision := range []schedule.Precision{schedule.FP32, schedule.BF16, schedule.FP16, schedule.TF32} {
@@ -203,7 +203,7 @@ func laterTexts(t *testing.T) (out []compiled) {
 		t.Fatal(err)
 	}
 	out = append(out, compiled{name: fmt.Sprintf("%v wideback=1 h200", wide), schedule: s, knobs: knob.Params{"wideback": 1}, gpu: "h200"})
-	return append(out, normTexts(t)...)
+	return slices.Concat(out, normTexts(t), []compiled{{name: "ctc losses", schedule: transcribed(t), gpu: "h200"}})
 }
 
 // normTexts are layers that normalise their products.

@@ -94,19 +94,7 @@ func (e *emitter) node(i int) ([]launch.Command, error) {
 func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error) {
 	switch op := op.(type) {
 	case schedule.Gemm:
-		if why := e.Properties.NoProducts; why != "" {
-			return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrDevice, why)
-		}
-		if n := e.lowering.Factors[op.B.M.ID]; n != nil {
-			return []launch.Command{gemm.SkinnyProduct(e.Target, op, n)}, nil
-		}
-		switch e.lowering.MethodOf(op) {
-		case gemm.SplitLibrary:
-			return gemm.SplitProduct(e.Target, op, e.lowering.Kept[op.B.M.ID] != gemm.Library, e.scratch(stream)), nil
-		case gemm.SplitKernel:
-			return e.splitProduct(op, schedule.View{}, stream), nil
-		}
-		return []launch.Command{{Product: gemm.Product(e.Target, op)}}, nil
+		return product(e, op, stream)
 	case schedule.Pack:
 		if n := e.lowering.Factors[op.Dst.M.ID]; n != nil {
 			return []launch.Command{gemm.PackSkinny(e.Target, op, n)}, nil
@@ -143,6 +131,8 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 		return []launch.Command{pointwise.Scatter(e.Target, op, notedAt(e, op.Table))}, nil
 	case schedule.SoftmaxLoss:
 		return []launch.Command{pointwise.SoftmaxLoss(e.Target, op)}, nil
+	case schedule.CTCLoss:
+		return pointwise.CTCLoss(e.Target, op)
 	case schedule.Normalise:
 		return []launch.Command{pointwise.Normalise(e.Target, op)}, nil
 	case schedule.NormaliseBackward:
@@ -169,4 +159,21 @@ func (e *emitter) operation(op schedule.Op, stream int) ([]launch.Command, error
 		return e.backwards(op)
 	}
 	return nil, fmt.Errorf("cuda: %s: %w: there is no kernel for it", op.Name(), schedule.ErrDevice)
+}
+
+// product returns the commands of a product on a stream.
+func product(e *emitter, op schedule.Gemm, stream int) ([]launch.Command, error) {
+	if why := e.Properties.NoProducts; why != "" {
+		return nil, fmt.Errorf("cuda: %w: %s", schedule.ErrDevice, why)
+	}
+	if n := e.lowering.Factors[op.B.M.ID]; n != nil {
+		return []launch.Command{gemm.SkinnyProduct(e.Target, op, n)}, nil
+	}
+	switch e.lowering.MethodOf(op) {
+	case gemm.SplitLibrary:
+		return gemm.SplitProduct(e.Target, op, e.lowering.Kept[op.B.M.ID] != gemm.Library, e.scratch(stream)), nil
+	case gemm.SplitKernel:
+		return e.splitProduct(op, schedule.View{}, stream), nil
+	}
+	return []launch.Command{{Product: gemm.Product(e.Target, op)}}, nil
 }
