@@ -63,6 +63,7 @@ const (
 	ReasonHistory     = "unsupported_history" // steps kept of the previous minibatch
 	ReasonHeads       = "unsupported_heads"
 	ReasonProjection  = "unsupported_projection"
+	ReasonSkip        = "unsupported_skip" // shortcuts past layers
 	ReasonNorm        = "unsupported_norm"
 	ReasonCalls       = "unsupported_calls" // calls one by one, with states kept on the device
 	ReasonDirection   = "unsupported_direction"

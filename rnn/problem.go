@@ -78,6 +78,9 @@ type Problem struct {
 	// see the file projection.go. 0: none.
 	Projection int
 
+	// Skip is how many layers a shortcut passes by: see the file skip.go. 0: there are no shortcuts.
+	Skip int
+
 	// Norm is NormLayer where the products and the cell state of each step are normalised: see the
 	// file norm.go. "": they are not.
 	Norm string
@@ -139,7 +142,7 @@ func Of(p axis.Point) (Problem, error) {
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
 		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
 		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
-		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Gain: p.Gain, Weights: p.Weights, Norm: p.Norm,
+		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Gain: p.Gain, Weights: p.Weights, Skip: p.Skip, Norm: p.Norm,
 	}
 	if q.Norm != "" && q.Cell.Norm() != nil {
 		q.Cell = q.Cell.Norm()
@@ -200,7 +203,7 @@ func (p Problem) Check() error {
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
-	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p), checkProjection(p), checkNorm(p), checkResets(p), checkGain(p)); err != nil {
+	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p), checkProjection(p), checkSkip(p), checkNorm(p), checkResets(p), checkGain(p)); err != nil {
 		return err
 	}
 	if b := p.bytes(); b > 1<<50 {
@@ -312,6 +315,9 @@ func (p Problem) String() string {
 	}
 	if p.Projection > 0 {
 		s += fmt.Sprintf("/projection=%d", p.Projection)
+	}
+	if p.Skip > 0 {
+		s += fmt.Sprintf("/skip=%d", p.Skip)
 	}
 	if p.Norm != "" {
 		s += "/norm=" + p.Norm

@@ -46,6 +46,7 @@ func TestCheck(t *testing.T) {
 		"symbols":   func(p *Problem) { p.OneHot, p.Input = true, MaxSymbols+1 },
 		"no layers": func(p *Problem) { p.Layers = 0 },
 		"norm":      func(p *Problem) { p.Norm = "batch" },
+		"skip":      func(p *Problem) { p.Skip = -1 },
 		"layers":    func(p *Problem) { p.Layers = MaxLayers + 1 },
 	} {
 		p := good

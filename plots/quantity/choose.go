@@ -226,6 +226,10 @@ func Reason(r *record.Record) string {
 			return "heads unsupported"
 		case record.ReasonProjection:
 			return "projection unsupported"
+		case record.ReasonSkip:
+			return "shortcuts unsupported"
+		case record.ReasonNorm:
+			return "norm unsupported"
 		case record.ReasonCalls:
 			return "calls unsupported"
 		case record.ReasonDirection:

@@ -29,6 +29,7 @@ type Point struct {
 	Weighted  bool   `json:"weighted"`  // the loss of each step has a weight
 
 	Projection int    `json:"projection"` // size to which a projection narrows each layer's output; 0: no projection
+	Skip       int    `json:"skip"`       // layers of a module, whose input is added to its output; 0: there are no modules
 	Norm       string `json:"norm"`       // "layer": products and cell states are normalised; "": they are not
 
 	Direction Direction       `json:"direction"` // from which end layers read the steps
@@ -183,6 +184,12 @@ var table = prepared([]Axis{
 		Name: "projection", Help: "size to which a projection narrows each layer's output, below hidden; none: no projection", Title: "projected values", Default: "none", Zero: "none",
 		Train: true, Memory: MoreWhereSet,
 		field: func(p *Point) any { return &p.Projection },
+	},
+	{
+		Name: "skip", Help: "layers after which a shortcut adds what went into them to what comes out, where both are as wide; none: no shortcuts",
+		Title: "layers of a shortcut", Default: "none", Zero: "none",
+		Train: true, Memory: MoreWhereSet,
+		field: func(p *Point) any { return &p.Skip },
 	},
 	{
 		Name: "norm", Help: "normalisation inside the layers: none; layer: of the input product, the recurrent product and the cell state, each over all units", Title: "norm",

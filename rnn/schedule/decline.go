@@ -9,6 +9,7 @@ var (
 	ErrHistory    = declined() // steps kept from a previous minibatch
 	ErrHeads      = declined() // units divided into heads
 	ErrProjection = declined() // the projection of a layer's outputs
+	ErrSkip       = declined() // shortcuts past layers
 	ErrNorm       = declined() // normalisation inside the layers
 	ErrCalls      = declined() // calls one by one, with states kept
 	ErrPrecision  = declined()
@@ -23,5 +24,5 @@ func declined() error { return fmt.Errorf("%w", ErrUnsupported) }
 
 // Declines lists the reasons.
 func Declines() []error {
-	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrHeads, ErrProjection, ErrNorm, ErrCalls, ErrPrecision, ErrDevice, ErrLibrary, ErrDirection, ErrLengths, ErrResets}
+	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrHeads, ErrProjection, ErrSkip, ErrNorm, ErrCalls, ErrPrecision, ErrDevice, ErrLibrary, ErrDirection, ErrLengths, ErrResets}
 }
