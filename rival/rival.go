@@ -217,6 +217,9 @@ func (r *Rival) Host() device.Device { return (*host)(r) }
 // Normalises implements rnn.Normaliser: Plan declines what the rival does not offer.
 func (r *Rival) Normalises() {}
 
+// Bypasses implements rnn.Bypasser: Plan declines shortcuts.
+func (r *Rival) Bypasses() {}
+
 // Plan implements rnn.Technique.
 func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 	switch {
@@ -234,6 +237,8 @@ func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: %s takes full recurrent weights, not those of heads: set heads to none", schedule.ErrHeads, r.o.Name)
 	case p.Projection > 0 && !r.projection:
 		return fmt.Errorf("%w: %s offers no projection of the outputs of layers, but projection is %d: set projection to none", schedule.ErrProjection, r.o.Name, p.Projection)
+	case p.Skip > 0:
+		return fmt.Errorf("%w: rivals compute layers one above the other, without shortcuts: set skip to none", schedule.ErrSkip)
 	case p.Norm != "" && !slices.Contains(r.norms, p.Norm):
 		return fmt.Errorf("%w: %s offers no layers with norm=%s: set norm to none", schedule.ErrNorm, r.o.Name, p.Norm)
 	case p.Output > 0:

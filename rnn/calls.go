@@ -39,6 +39,8 @@ func CallOutput(p *Plan) (m *schedule.Matrix, n int) {
 	switch {
 	case p.Head != nil:
 		return p.Head.Prob, p.Head.Prob.Elements()
+	case !p.Y.Empty() && p.Y == p.Y.M.All():
+		return p.Y.M, p.Y.M.Elements()
 	case p.Whole != nil:
 		return p.Whole.Y, p.Whole.Y.Elements()
 	}

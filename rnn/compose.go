@@ -16,15 +16,28 @@ type Director interface {
 	Directs(Direction) bool
 }
 
+// A Bypasser is a technique that lays out shortcuts itself, or declines them. All others lay out only
+// layers without shortcuts: see compose.
+type Bypasser interface {
+	Technique
+	Bypasses()
+}
+
+// directs reports whether t lays out the direction of p itself.
+func directs(t Technique, p Problem) bool {
+	d, some := t.(Director)
+	return p.Direction == FromFirst || some && d.Directs(p.Direction)
+}
+
 // composed reports whether t lays out p stack by stack.
 func composed(t Technique, p Problem) bool {
-	d, some := t.(Director)
-	return p.Direction != FromFirst && !(some && d.Directs(p.Direction))
+	_, bypasses := t.(Bypasser)
+	return !directs(t, p) || p.Skip > 0 && !bypasses
 }
 
 // canTurn declines p if t cannot be composed for its direction.
 func canTurn(t Technique, p Problem) error {
-	if composed(t, p) && p.Batch > MaxSymbols {
+	if !directs(t, p) && p.Batch > MaxSymbols {
 		return fmt.Errorf("%w: direction %v orders at most %d sequences, not %d", schedule.ErrDirection, p.Direction, MaxSymbols, p.Batch)
 	}
 	return nil
@@ -46,12 +59,12 @@ func canCarry(p Problem, carry bool) error {
 }
 
 // A stack is consecutive layers that read the same way. Its plan is that of a network of its own,
-// which reads from the first step.
+// which reads from the first step. Where the technique directs both ways itself, a stack has both.
 type stack struct {
 	*Plan
 	number        int // of its first layer, of Problem.Reads
 	backwards     bool
-	column        int // of its output, beside the other stacks of its level
+	column, width int // of its output, beside the other stacks of its level
 	stream, among int // its own streams: see schedule.Builder.Within
 
 	forward, backward int // sections
@@ -62,14 +75,33 @@ func (s *stack) within() {
 	s.Within(s.stream, s.among, fmt.Sprintf(" of stack %d", s.number))
 }
 
-// A composer makes a network of stacks. A level is the stacks that lie side by side.
-type composer struct {
-	*Plan
-	levels [][]*stack // from the bottom
-	order  []int      // of sections
+// of narrows the output of a level, or its gradient, to that of the stack.
+func (s *stack) of(v schedule.View) schedule.View { return v.Columns(s.column, s.width) }
+
+// A level is the stacks of the same layers, which lie side by side.
+type level struct {
+	stacks []*stack
+
+	// y is what the level gives to the one above, T·B × Out in the order of steps: outputs side by side,
+	// with what a shortcut adds. dy is its gradient. Without a y, others read the outputs of the stacks.
+	y, dy *schedule.Matrix
+
+	from int // the lowest level that the shortcut passes by which ends here; -1: none ends here
+	to   int // the highest level that the shortcut passes by which begins below; -1: none begins there
 }
 
-// compose lays out each run of layers that read the same way as a network of its own, by t. Rows
+// plain reports whether the outputs of a level, and their gradients, need no flip and no join.
+func (v *level) plain() bool { return len(v.stacks) == 1 && !v.stacks[0].backwards }
+
+// A composer makes a network of stacks.
+type composer struct {
+	*Plan
+	side   int      // stacks of a level
+	levels []*level // from the bottom
+	order  []int    // of sections
+}
+
+// compose lays out each run of layers that read the same way, and that no shortcut divides, as a network of its own, by t. Rows
 // that pass between stacks of opposite ways are flipped: put in the opposite order of steps. A flip
 // is a look-up of rows by a constant index. It is its own inverse, so its gradient is a flip too.
 //
@@ -77,111 +109,180 @@ type composer struct {
 // top. A technique appends both passes of a stack at once, so the sections are rearranged in the
 // end.
 func compose(p *Plan, t Technique, k knob.Params) error {
-	c := &composer{Plan: p}
-	c.layout()
-	for i, level := range c.levels {
-		for _, s := range level {
+	c := &composer{Plan: p, side: p.Ways()}
+	turns := !directs(t, p.Problem)
+	if !turns {
+		c.side = 1
+	}
+	c.layout(turns)
+	for i, v := range c.levels {
+		for _, s := range v.stacks {
 			c.section(func() { c.input(i, s) })
 		}
-		for _, s := range level {
+		for _, s := range v.stacks {
 			if err := c.stack(s, t, k); err != nil {
 				return err
 			}
+		}
+		if v.y != nil {
+			c.section(func() { c.join(v) })
 		}
 	}
 	c.section(c.output)
 	forward := len(c.order)
 	if p.Pass == Train {
-		for i := len(c.levels) - 1; i >= 0; i-- {
-			for _, s := range c.levels[i] {
-				c.section(func() { c.above(i, s) })
-			}
-			for _, s := range c.levels[i] {
-				c.order = append(c.order, s.backward)
-			}
-		}
-		if p.DX != nil {
-			c.section(c.below)
-		}
+		c.back()
 	}
 	p.Within(0, 0, "")
 	p.Arrange(c.order, forward)
 	return nil
 }
 
-// layout makes the stacks, with the matrices between them.
-func (c *composer) layout() {
-	rows, h := c.Batches.Before(c.Steps), Emits(c.Problem)
-	flips := rows
-	if c.Batches.Even() {
-		flips = flipSteps(c.Steps, c.Batch, MaxSymbols) * c.Batch
-	}
-	c.flip = c.Matrix("flip", flips, 1)
-	layers := 1
-	if c.Direction == FromLast {
-		layers = c.Layers
-	}
-	ways, streams := c.Ways(), c.Streams()
-	for l := 0; l < c.Layers; l += layers {
-		var level []*stack
-		for w := range ways {
-			s := c.stackOf(l*ways+w, layers)
-			s.column, s.among = w*h, streams
-			if ways > 1 && streams > 1 {
-				half := (streams + 1) / 2
-				s.stream, s.among = w*half, []int{half, streams - half}[w]
-			}
-			level = append(level, s)
+// back lays out the backward passes.
+func (c *composer) back() {
+	for i := len(c.levels) - 1; i >= 0; i-- {
+		v := c.levels[i]
+		if v.dy != nil && v.dy != c.Top() {
+			c.section(func() {
+				c.Within(0, 0, "")
+				c.sum(v.dy.All(), false, c.gradients(i+1))
+			})
 		}
-		c.levels = append(c.levels, level)
-	}
-	for i, level := range c.levels {
-		for _, s := range level {
-			s.within()
-			c.between(i, s)
+		for _, s := range v.stacks {
+			c.section(func() { c.above(i, s) })
+		}
+		for _, s := range v.stacks {
+			c.order = append(c.order, s.backward)
 		}
 	}
-	c.Within(0, 0, "")
-	if !c.plain(c.levels[len(c.levels)-1]) {
-		c.Y = c.Matrix("y", rows, c.Out()).All()
+	if c.DX != nil && c.DX != c.levels[0].stacks[0].DX {
+		c.section(func() {
+			c.Within(0, 0, "")
+			c.sum(c.DX.All(), false, c.gradients(0))
+		})
 	}
 }
 
+// layout makes the stacks, with the matrices between them. turns says that they may read opposite ways.
+func (c *composer) layout(turns bool) {
+	rows := c.Batches.Before(c.Steps)
+	if turns {
+		flips := rows
+		if c.Batches.Even() {
+			flips = flipSteps(c.Steps, c.Batch, MaxSymbols) * c.Batch
+		}
+		c.flip = c.Matrix("flip", flips, 1)
+	}
+	single := turns && c.Direction != FromLast // each layer reads another way than the one below
+	begins := map[int]int{}                    // the level of each layer that is the lowest of one
+	streams := c.Streams()
+	for l := 0; l < c.Layers; {
+		layers := c.Layers - l
+		if single {
+			layers = 1
+		}
+		if c.Skip > 0 {
+			layers = min(layers, c.Skip-l%c.Skip)
+		}
+		v := &level{from: -1, to: -1}
+		for w := range c.side {
+			s := c.stackOf(l*c.Ways()+w, layers, turns)
+			s.width = c.Out() / c.side
+			s.column, s.among = w*s.width, streams
+			if c.side > 1 && streams > 1 {
+				half := (streams + 1) / 2
+				s.stream, s.among = w*half, []int{half, streams - half}[w]
+			}
+			v.stacks = append(v.stacks, s)
+		}
+		begins[l] = len(c.levels)
+		c.levels = append(c.levels, v)
+		l += layers
+		if first, ok := c.Module(l - 1); ok {
+			v.from = begins[first]
+			c.levels[v.from].to = len(c.levels) - 1
+		}
+	}
+	for i, v := range c.levels {
+		for _, s := range v.stacks {
+			s.within()
+			c.between(i, s)
+		}
+		c.Within(0, 0, "")
+		c.joint(i)
+		for _, s := range v.stacks {
+			s.within()
+			c.gradientOf(i, s)
+		}
+	}
+	c.Within(0, 0, "")
+}
+
 // stackOf makes a stack of the given number of layers. number is its first layer, counted as in Problem.Reads.
-func (c *composer) stackOf(number, layers int) *stack {
+func (c *composer) stackOf(number, layers int, turns bool) *stack {
 	q := c.Problem
-	q.Direction, q.Layers = FromFirst, layers
+	q.Layers, q.Skip = layers, 0
+	if turns {
+		q.Direction = FromFirst
+	}
 	q.Output, q.Groups, q.Weighted, q.Symbols, q.Embedding = 0, 0, false, 0, 0
 	if number >= c.Ways() {
 		q.Input, q.OneHot = c.Out(), false
 	}
-	ways := c.Ways()
-	plan := &Plan{Matrices: Matrices{Problem: q, Batches: c.Batches, uneven: c.uneven, resets: c.resets, turned: c.Backwards(number)}, Builder: c.Builder, hosted: c.hosted}
-	for l := range layers {
-		plan.Layer = append(plan.Layer, c.Layer[number+l*ways])
+	backwards := turns && c.Backwards(number)
+	plan := &Plan{Matrices: Matrices{Problem: q, Batches: c.Batches, uneven: c.uneven, resets: c.resets, turned: backwards}, Builder: c.Builder, hosted: c.hosted}
+	for i := range q.Reads() {
+		plan.Layer = append(plan.Layer, c.Layer[number+i*c.side])
 	}
-	return &stack{Plan: plan, number: number, backwards: c.Backwards(number)}
+	return &stack{Plan: plan, number: number, backwards: backwards}
 }
 
-// plain reports whether a level's outputs, and their gradients, need no flip and no join.
-func (c *composer) plain(level []*stack) bool { return len(level) == 1 && !level[0].backwards }
-
-// between makes the matrices that a stack of level i reads, and those of its gradients.
+// between makes the matrices that a stack of level i reads, and that of its input's gradient.
 func (c *composer) between(i int, s *stack) {
-	rows, train := c.Batches.Before(c.Steps), c.Pass == Train
-	s.X = c.X
-	if i > 0 || s.backwards {
+	rows := c.Batches.Before(c.Steps)
+	switch {
+	case i == 0 && !s.backwards:
+		s.X = c.X
+	case i > 0 && !s.backwards && c.levels[i-1].y != nil:
+		s.X = c.levels[i-1].y
+	default:
 		s.X = c.Matrix("x", rows, s.Problem.Given())
 	}
 	s.Given = s.X
-	if !train {
-		return
-	}
-	if !s.OneHot {
+	switch {
+	case c.Pass != Train || s.OneHot:
+	case i == 0 && c.levels[0].plain() && c.levels[0].to < 0:
+		s.DX = c.DX
+	default:
 		s.DX = c.Matrix("dx", rows, s.Input)
 	}
-	if s.DY = c.Top(); i < len(c.levels)-1 || !c.plain(c.levels[i]) {
-		s.DY = c.Matrix("dy", rows, Emits(c.Problem))
+}
+
+// joint makes the output of level i and its gradient, where they do not lie in the stacks alone.
+func (c *composer) joint(i int) {
+	v, top, rows := c.levels[i], i == len(c.levels)-1, c.Batches.Before(c.Steps)
+	switch {
+	case top && v.plain() && v.from < 0:
+		return
+	case top:
+		v.y, v.dy = c.Matrix("y", rows, c.Out()), c.Top()
+	case v.from >= 0 || c.levels[i+1].to >= 0:
+		v.y = c.Matrix(fmt.Sprintf("y of level %d", i), rows, c.Out())
+		v.dy = matrixIf(c.Plan, c.Pass == Train, fmt.Sprintf("dy of level %d", i), rows, c.Out())
+	}
+}
+
+// gradientOf makes that of the output of a stack of level i.
+func (c *composer) gradientOf(i int, s *stack) {
+	v := c.levels[i]
+	switch {
+	case c.Pass != Train:
+	case v.plain() && v.dy != nil:
+		s.DY = v.dy
+	case v.plain() && i == len(c.levels)-1:
+		s.DY = c.Top()
+	default:
+		s.DY = c.Matrix("dy", c.Batches.Before(c.Steps), s.width)
 	}
 }
 
@@ -222,13 +323,23 @@ func flipIndex(steps, batch int) []float32 {
 func (c *composer) input(i int, s *stack) {
 	s.within()
 	switch {
-	case i > 0:
-		for _, q := range c.levels[i-1] {
-			c.bring(s.X.All().Columns(q.column, Emits(c.Problem)), q.Outputs(0, c.Steps), q.backwards != s.backwards)
+	case i == 0 || c.levels[i-1].y != nil:
+		if s.backwards {
+			c.bring(s.X.All(), c.reads(i), true)
 		}
-	case s.backwards:
-		c.bring(s.X.All(), c.X.All(), true)
+	default:
+		for _, q := range c.levels[i-1].stacks {
+			c.bring(q.of(s.X.All()), q.Outputs(0, c.Steps), q.backwards != s.backwards)
+		}
 	}
+}
+
+// reads is what level i reads, in the order of steps. The level below has a y.
+func (c *composer) reads(i int) schedule.View {
+	if i == 0 {
+		return c.X.All()
+	}
+	return c.levels[i-1].y.All()
 }
 
 // stack lays s out by t.
@@ -245,12 +356,12 @@ func (c *composer) stack(s *stack, t Technique, k knob.Params) error {
 	}
 	switch {
 	case c.Sections()-s.forward != passes:
-		return fmt.Errorf("%w: direction %v takes a technique that lays out layers one by one", schedule.ErrDirection, c.Direction)
+		return fmt.Errorf("%w: direction %v and skip=%d take a technique that lays out layers one by one", schedule.ErrDirection, c.Direction, c.Skip)
 	case s.Part:
-		return fmt.Errorf("%w: part of a pass is timed alone only where all layers read from the first step, not in direction %v", schedule.ErrKnob, c.Direction)
+		return fmt.Errorf("%w: part of a pass is timed alone only where all layers read from the first step, without shortcuts, not in direction %v with skip=%d", schedule.ErrKnob, c.Direction, c.Skip)
 	}
 	for l, y := range s.Layer { // with the matrices that the technique has replaced or added
-		c.Layer[s.number+l*c.Ways()] = y
+		c.Layer[s.number+l*c.side] = y
 	}
 	c.UnitError = max(c.UnitError, s.UnitError)
 	c.Iterations, c.Iterates = s.Iterations, append(c.Iterates, s.Iterates...)
@@ -258,16 +369,27 @@ func (c *composer) stack(s *stack, t Technique, k knob.Params) error {
 	return nil
 }
 
-// output joins the outputs of the last level and runs the output layer.
-func (c *composer) output() {
-	top := c.levels[len(c.levels)-1]
-	if c.plain(top) {
-		c.Y = top[0].Outputs(0, c.Steps)
-	} else {
-		for _, s := range top {
-			s.within()
-			c.bring(c.Y.Columns(s.column, Emits(c.Problem)), s.Outputs(0, c.Steps), s.backwards)
+// join forms y of a level: the outputs of its stacks, and what the shortcut adds that ends there.
+func (c *composer) join(v *level) {
+	for _, s := range v.stacks {
+		s.within()
+		to, out := s.of(v.y.All()), s.Outputs(0, c.Steps)
+		if v.from < 0 || s.backwards { // a flip cannot add
+			c.bring(to, out, s.backwards)
+			out = to
 		}
+		if v.from >= 0 {
+			c.Do(0, schedule.Map{Op: cell.Add, Out: to, A: out, B: s.of(c.reads(v.from))})
+		}
+	}
+}
+
+// output runs the output layer.
+func (c *composer) output() {
+	if top := c.levels[len(c.levels)-1]; top.y != nil {
+		c.Y = top.y.All()
+	} else {
+		c.Y = top.stacks[0].Outputs(0, c.Steps)
 	}
 	c.Within(0, 0, "")
 	if c.Head == nil {
@@ -279,40 +401,64 @@ func (c *composer) output() {
 	}
 }
 
-// above forms the gradient of the output of a stack of level i: the sum over the stacks that read it.
+// A summand is one of the matrices whose sum is a gradient.
+type summand struct {
+	view      schedule.View
+	backwards bool // the last step comes first
+}
+
+// gradients lists the parts of the gradient of what level i reads: one for each of its stacks, and one
+// for the shortcut that begins there.
+func (c *composer) gradients(i int) []summand {
+	v := c.levels[i]
+	var parts []summand
+	for _, s := range v.stacks {
+		parts = append(parts, summand{s.DX.All(), s.backwards})
+	}
+	if v.to >= 0 {
+		parts = append(parts, summand{c.levels[v.to].dy.All(), false})
+	}
+	return parts
+}
+
+// above forms the gradient of the output of a stack of level i.
 func (c *composer) above(i int, s *stack) {
 	s.within()
-	if i == len(c.levels)-1 {
-		if !c.plain(c.levels[i]) {
-			c.bring(s.DY.All(), c.Top().All().Columns(s.column, Emits(c.Problem)), s.backwards)
+	switch v := c.levels[i]; {
+	case v.dy != nil:
+		if s.DY != v.dy {
+			c.bring(s.DY.All(), s.of(v.dy.All()), s.backwards)
 		}
-		return
+	case i < len(c.levels)-1:
+		parts := c.gradients(i + 1)
+		for k := range parts {
+			parts[k].view = s.of(parts[k].view)
+		}
+		c.sum(s.DY.All(), s.backwards, parts)
 	}
-	readers := c.levels[i+1]
-	c.sum(s.DY.All(), readers, s.backwards, func(r *stack) schedule.View { return r.DX.All().Columns(s.column, Emits(c.Problem)) })
 }
 
-// below sums the gradients of the input.
-func (c *composer) below() {
-	c.Within(0, 0, "")
-	c.sum(c.DX.All(), c.levels[0], false, func(r *stack) schedule.View { return r.DX.All() })
-}
-
-// sum adds up a view of each stack of from into to; of selects the view. backwards is the order of
-// to's rows. Stacks of the opposite way come first, since a flip cannot add.
-func (c *composer) sum(to schedule.View, from []*stack, backwards bool, of func(*stack) schedule.View) {
-	begun := false
-	for _, flipped := range []bool{true, false} {
-		for _, s := range from {
-			switch {
-			case (s.backwards != backwards) != flipped:
-			case begun:
-				c.Do(0, schedule.Map{Op: cell.Add, Out: to, A: to, B: of(s)})
-			default:
-				c.bring(to, of(s), flipped)
-				begun = true
-			}
+// sum adds up parts into to. backwards is the order of to's rows. Parts of the opposite order come
+// first, since a flip cannot add.
+func (c *composer) sum(to schedule.View, backwards bool, parts []summand) {
+	var all []schedule.View
+	for _, p := range parts {
+		if p.backwards != backwards {
+			c.bring(to, p.view, true)
+			all = append(all, to)
 		}
+	}
+	for _, p := range parts {
+		if p.backwards == backwards {
+			all = append(all, p.view)
+		}
+	}
+	if len(all) == 1 && all[0] != to {
+		c.bring(to, all[0], false)
+	}
+	for _, v := range all[1:] {
+		c.Do(0, schedule.Map{Op: cell.Add, Out: to, A: all[0], B: v})
+		all[0] = to
 	}
 }
 

@@ -15,7 +15,8 @@ type Matrices struct {
 	DY *schedule.Matrix // T·B × Out: gradient of the last layer's output, where training without output layer
 	DX *schedule.Matrix // F·B × I: gradient of X, where training and not OneHot
 
-	// Y is the output of the last layer, T·B × Out, where some layers read from the last step; else empty.
+	// Y is the output of the network, T·B × Out, where some layers read from the last step or there are
+	// shortcuts; else empty.
 	Y schedule.View
 
 	Embed *Embedding // nil: no embedding

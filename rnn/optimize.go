@@ -329,6 +329,11 @@ func carryOn(p *Plan) {
 		return
 	}
 	for _, y := range p.Layer {
+		if e := y.Ends; e != nil {
+			for s := range e.First {
+				p.Do(0, schedule.Map{Op: cell.Copy, Out: e.First[s], A: e.Last[s]})
+			}
+		}
 		for s := range y.State {
 			m := y.shown(s)
 			p.Do(0, schedule.Map{Op: cell.Copy, Out: p.Rows(m, 0, 1), A: p.Rows(m, p.Frames(), 1)})

@@ -240,6 +240,9 @@ func (p Problem) bytes() float64 {
 	g, h, i, l := float64(len(p.Cell.Gates)), float64(p.Hidden), float64(p.Input), float64(p.Reads())
 	rows := float64(p.Frames()) * float64(p.Batch)
 	window, out := float64(p.Cell.Window), float64(p.Out())
+	if p.Skip > 0 {
+		rows += rows * float64(p.Layers/p.Skip) * out / (l * h * (g + 2)) // outputs with what shortcuts add
+	}
 	return 4 * (window*g*h*i + l*g*h*(window*out+float64(p.HeadUnits())) + l*(h+rows)*float64(p.Projection) + l*rows*h*(g+2) + rows*i + (rows+out)*float64(p.Output) + float64(p.Symbols)*float64(p.Embedding))
 }
 

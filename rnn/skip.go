@@ -48,8 +48,8 @@ func checkSkip(p Problem) error {
 
 // declineSkip says why p's layers cannot have shortcuts.
 func declineSkip(p Problem) error {
-	if p.Skip > 0 {
-		return fmt.Errorf("%w: no technique runs shortcuts: set skip to none", schedule.ErrSkip)
+	if p.Skip > 0 && p.History > 0 {
+		return fmt.Errorf("%w: what shortcuts add is not kept from the previous minibatch, but history is %d: set history to 0, or skip to none", schedule.ErrSkip, p.History)
 	}
 	return nil
 }

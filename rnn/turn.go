@@ -22,7 +22,9 @@ type Turn struct {
 func (d *Data) Turn(k int) *Turn {
 	p := d.Problem
 	t := &Turn{problem: p, from: make([]int, d.Distinct)}
-	if n := p.Hidden; p.Heads > 1 {
+	if n := p.Hidden; p.Symbols > 0 && t.crosses() { // an embedding's features are not divided into units
+		t.units = 0
+	} else if p.Heads > 1 {
 		t.units = (1 + k%max(1, p.Heads-1)) * p.HeadUnits() % n
 	} else {
 		t.units = (1 + k%max(1, n-1)) % n
@@ -60,6 +62,12 @@ func (d *Data) Turned(t *Turn) *Data {
 	return out
 }
 
+// crosses reports whether a shortcut adds the input to outputs: then features belong to units.
+func (t *Turn) crosses() bool {
+	_, ok := t.problem.ModuleFrom(0)
+	return ok && t.problem.Projection == 0
+}
+
 // axes reports whether the rows, and whether the columns, of a tensor of data or of an answer are
 // those of units, possibly for each of several gates.
 func (t *Turn) axes(name string) (rows, cols bool) {
@@ -70,11 +78,13 @@ func (t *Turn) axes(name string) (rows, cols bool) {
 	switch kind {
 	case "weight_ih":
 		if first := layer == "0" || strings.HasPrefix(layer, "0_"); first {
-			return !p.OneHot, p.OneHot
+			return !p.OneHot, p.OneHot || t.crosses()
 		}
 		return true, shown
 	case "weight_hh":
 		return true, shown && p.Heads <= 1
+	case "x", "dx":
+		return false, t.crosses()
 	case "bias_ih", "bias_hh", "peephole", "weight_hr", "gain_ih", "gain_hh", "unprojected":
 		return false, true
 	case "weight_out", "dy", "y":

@@ -112,7 +112,11 @@ func (l *Layout) serialShare() float64 {
 	case rnn.Alternating:
 		return share
 	}
-	return share * float64(p.Frames()+p.Layers-1) / float64(p.Frames()*p.Layers)
+	layers := p.Layers
+	if p.Skip > 0 { // a layer above a shortcut starts when it ends
+		layers = min(layers, p.Skip)
+	}
+	return share * float64(p.Frames()+layers-1) / float64(p.Frames()*layers)
 }
 
 // valueBytes is the size of a weight and of a state in memory. A processor keeps states in

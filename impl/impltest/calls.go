@@ -25,6 +25,9 @@ func CallProblems(p rnn.Precision) []rnn.Problem {
 			rnn.Problem{Cell: c, Input: 7, Hidden: 6, Layers: 1, Batch: 1, Steps: 3, Calls: 4, Output: 5, OneHot: true, Precision: p},
 			rnn.Problem{Cell: c, Input: 5, Hidden: 8, Layers: 2, Batch: 2, Steps: 2, Calls: 5, Symbols: 4, Embedding: 3, Output: 4, Groups: 2, Weighted: true, Precision: p},
 		)
+		if i%4 == 0 {
+			ps = append(ps, rnn.Problem{Cell: c, Input: 9, Hidden: 9, Layers: 4 + i%3, Skip: 2, Batch: 2, Steps: 1 + i%2, Calls: 4, Output: 3 * (i % 8 / 4), Precision: p})
+		}
 		if c.Projects() {
 			ps = append(ps, rnn.Problem{Cell: c, Input: 5, Hidden: 8, Projection: 3, Layers: 2, Batch: 2, Steps: 1 + i%2, Calls: 5, Precision: p})
 		}
@@ -135,8 +138,11 @@ func timed(prog device.Program, plan *rnn.Plan, data *rnn.Data, served []float32
 // lastServed compares what a server read in the last call with the answer.
 func lastServed(p rnn.Problem, got []oracle.Tensor, served []float32) error {
 	name := fmt.Sprintf("%s_l%d", p.Cell.States[0], p.Layers-1)
-	if p.Output > 0 {
+	switch {
+	case p.Output > 0:
 		name = "prob"
+	case p.Joins():
+		name = "y"
 	}
 	i := slices.IndexFunc(got, func(t oracle.Tensor) bool { return t.Name == name })
 	cols, distinct := got[i].Cols, min(2, p.Batch)

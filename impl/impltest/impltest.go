@@ -252,6 +252,42 @@ func Normal(precision rnn.Precision) []rnn.Problem {
 	return some
 }
 
+// Bypassed returns problems in precision p with shortcuts, for every cell: over the input and without it,
+// over one layer and several, with a remainder, in every direction, with all that such layers may have.
+// With -short it returns a sixth of them.
+func Bypassed(precision rnn.Precision) []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range cell.All() {
+		plain := rnn.Problem{Cell: c, Skip: 2, Input: 9, Hidden: 9, Layers: 4, Batch: 3, Steps: 5, Precision: precision}
+		narrow, one, wide, symbols, embedded, turned, ragged, reset := plain, plain, plain, plain, plain, plain, plain, plain
+		narrow.Input, narrow.Layers, narrow.Output = 7, 5, 4
+		one.Skip, one.Layers, one.Batch, one.Steps = 1, 3, 1, 1+i%3
+		wide.Skip, wide.Layers, wide.Input, wide.Hidden, wide.Batch = 4, 8, 33, 33, 2
+		symbols.OneHot, symbols.Output = c.Window == 1, 3
+		embedded.Symbols, embedded.Embedding, embedded.Output, embedded.Groups, embedded.Weighted = 5, 4, 6, 2, true
+		turned.Direction, turned.Layers = rnn.Direction(1+i%3), 5
+		if turned.Direction == rnn.BothWays {
+			turned.Input = 18
+		}
+		ragged.Direction, ragged.Lengths = rnn.Direction((i+1)%4), "1+3+5"
+		if reset.Skip = 1; c.Window == 1 {
+			reset.Resets = 30
+		}
+		for j, p := range []rnn.Problem{plain, narrow, one, wide, symbols, embedded, turned, ragged, reset} {
+			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+				if p.Pass = pass; !testing.Short() || (i+j+int(precision))%3 == 0 && int(pass) == (i+j)%2 {
+					ps = append(ps, p)
+				}
+			}
+		}
+		if c.Projects() {
+			plain.Pass, plain.Projection, plain.Input = rnn.Train, 5, 5
+			ps = append(ps, plain)
+		}
+	}
+	return ps
+}
+
 // Few returns the problems of shortSizes in precision p. With -short it returns half of them, and
 // the other half in the next precision.
 func Few(p rnn.Precision) []rnn.Problem {

@@ -33,7 +33,7 @@ func (r *reference) above() []float64 {
 			class, weight := r.Class(row)
 			lossGradient(r.prob[row*v:(row+1)*v], p.Groups, class, weight)
 		}
-		top := r.outputs(p.Layers - 1)[(r.rows-r.fresh)*h:]
+		top := r.top[(r.rows-r.fresh)*h:]
 		r.lossy.store(r.prob)
 		r.dWout = r.outer(r.prob, top, v, h)
 		r.dBout = r.sum(r.prob, v)
@@ -48,7 +48,11 @@ func (r *reference) above() []float64 {
 // backwardFrom computes the gradients of all layers from that of the last one's output.
 func (r *reference) backwardFrom(dout []float64) {
 	p := r.p
+	var by []float64 // what passes by the present module
 	for l := p.Layers - 1; l >= 0; l-- {
+		if _, ok := p.Module(l); ok {
+			by = dout
+		}
 		var below []float64
 		for w := range p.Ways() {
 			din := r.layerBack(l*p.Ways()+w, columns(dout, p.Out(), w*rnn.Emits(p), rnn.Emits(p)))
@@ -60,7 +64,7 @@ func (r *reference) backwardFrom(dout []float64) {
 				below[i] += v
 			}
 		}
-		dout = below
+		dout = r.passed(l, below, by)
 	}
 	if !p.OneHot {
 		r.dx = dout
@@ -232,8 +236,8 @@ func (r *reference) answer() []Tensor {
 			add(name("grad_"+s+"0"), b, rnn.StateWidth(p, i), true, true, y.shownGrad(i, b))
 		}
 	}
-	if p.Direction != rnn.FromFirst {
-		add("y", r.rows, p.Out(), true, false, r.outputs(p.Layers-1))
+	if p.Joins() {
+		add("y", r.rows, p.Out(), true, false, r.top)
 	}
 	if v := p.Output; v > 0 {
 		add("loss", r.fresh, 1, true, false, r.loss)

@@ -114,7 +114,8 @@ func (y *refLayer) reaches(row, sequence, h, from, to int, carry [][]float64, do
 func (r *reference) findKinks() Kinks {
 	k := Kinks{Units: int(rnn.StepsBeyond(r.p, -r.p.History)) * r.Distinct / r.p.Batch * r.p.Hidden * r.p.Reads()}
 	var below []float64
-	var level [][]float64 // variances of the states of the present level's layers
+	pass := &bypass{p: r.p} // the input is exact
+	var level [][]float64   // variances of the states of the present level's layers
 	for l := range r.layers {
 		y := &r.layers[l]
 		var all, states []float64
@@ -124,7 +125,7 @@ func (r *reference) findKinks() Kinks {
 			all, states = r.gateVariances(y, below)
 		}
 		if level = append(level, states); len(level) == r.p.Ways() {
-			below, level = joinColumns(level, r.p.Hidden), nil
+			below, level = pass.next(l/r.p.Ways(), joinColumns(level, r.p.Hidden)), nil
 		}
 		for i, v := range all {
 			if !y.exists(i / r.p.Hidden) {

@@ -70,6 +70,9 @@ func ReferenceBytes(p rnn.Problem, distinct int) int64 {
 			values += p.Ways() * (c.Window + 1) * p.Width(l)
 		}
 	}
+	if p.Skip > 0 {
+		values += 2 * (p.Layers / p.Skip) * p.Out() // outputs with what shortcuts add, and gradients
+	}
 	return 2 * 8 * int64(values) * int64(p.Frames()) * int64(rnn.Distinct(p, distinct))
 }
 
@@ -86,6 +89,7 @@ type reference struct {
 
 	kept  *keptSteps // nil: steps of the history are computed
 	lossy *rounding  // nil: nothing is rounded
+	top   []float64  // output of the last layer, with what a shortcut adds
 	dTop  []float64  // gradient of the last layer's output
 }
 
@@ -117,12 +121,14 @@ func (r *reference) forward() {
 	if !p.OneHot {
 		in = features(r.Data)
 	}
+	pass := &bypass{p: p, from: in}
 	for i := range p.Reads() {
 		r.layers = append(r.layers, r.layer(i, in))
 		if (i+1)%p.Ways() == 0 {
-			in = r.outputs(i / p.Ways())
+			in = r.output(pass, i/p.Ways())
 		}
 	}
+	r.top = in
 	if v := p.Output; v > 0 {
 		r.prob, r.loss = make([]float64, r.fresh*v), make([]float64, r.fresh)
 		r.lossy.mulTransposed(r.prob, in[(r.rows-r.fresh)*p.Out():], r.Get("weight_out"), r.fresh, v, p.Out())

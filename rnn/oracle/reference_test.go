@@ -46,7 +46,24 @@ func small() []rnn.Problem {
 			ps = append(ps, base, head, symbols, narrow, short)
 		}
 	}
-	return append(ps, normal()...)
+	return slices.Concat(ps, normal(), bypassed())
+}
+
+// bypassed problems are those of layers with shortcuts: over the input, over more layers than one, and
+// with a remainder of layers.
+func bypassed() []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range []*cell.Cell{cell.LSTM, cell.RNNReLU, cell.GRU, cell.SRU} {
+		base := rnn.Problem{Cell: c, Skip: 1 + i%2, Input: 4, Hidden: 4, Layers: 3, Batch: 3, Steps: 4, Pass: rnn.Train}
+		narrow, symbols, turned, ragged, embedded := base, base, base, base, base
+		narrow.Input, narrow.Output = 3, 5
+		symbols.OneHot, symbols.Output, symbols.Skip = true, 3, 1
+		turned.Direction, turned.Input = rnn.Direction(i), 8
+		ragged.Direction, ragged.Lengths = rnn.Direction(3-i), "1+3+4"
+		embedded.Symbols, embedded.Embedding = 3, 2
+		ps = append(ps, base, narrow, symbols, turned, ragged, embedded)
+	}
+	return ps
 }
 
 // normal problems are those of layers that normalise their products.
@@ -71,7 +88,7 @@ func loss(d *rnn.Data) float64 {
 	forward.Problem = p
 	var sum float64
 	top := fmt.Sprintf("h_l%d", p.Layers-1)
-	if p.Direction != rnn.FromFirst {
+	if p.Joins() {
 		top = "y"
 	}
 	for _, t := range Reference(&forward) {

@@ -267,6 +267,7 @@ func (r *search) along(e *residual) [][]float64 {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
 	all := make([][]float64, p.Reads())
 	below := e.direction("dx", -1)
+	pass := &bypass{p: p, from: below}
 	var level [][]float64 // of the present level's layers
 	for l := range r.layers {
 		y := &r.layers[l]
@@ -296,7 +297,7 @@ func (r *search) along(e *residual) [][]float64 {
 			before = own[at : at+b*h]
 		}
 		if level = append(level, own); len(level) == p.Ways() {
-			below, level = joinColumns(level, h), nil
+			below, level = pass.next(l/p.Ways(), joinColumns(level, h)), nil
 		}
 		all[l] = d
 	}
@@ -356,6 +357,7 @@ func (r *search) marks(e *residual) [][]float64 {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
 	all := make([][]float64, p.Reads())
 	var below []float64
+	pass := &bypass{p: p}
 	var level [][]float64
 	for l := range r.layers {
 		y, width := &r.layers[l], p.FanIn(l/p.Ways())
@@ -366,6 +368,7 @@ func (r *search) marks(e *residual) [][]float64 {
 				for i := range below {
 					below[i] = e.weight("dx", -1)
 				}
+				pass.from = below
 			}
 			mulTransposed(d, below, squares(y.weightX), r.rows, h, width)
 		}
@@ -391,7 +394,7 @@ func (r *search) marks(e *residual) [][]float64 {
 			before = passed[at*h : (at+b)*h]
 		}
 		if level = append(level, passed); len(level) == p.Ways() {
-			below, level = joinColumns(level, h), nil
+			below, level = pass.next(l/p.Ways(), joinColumns(level, h)), nil
 		}
 		all[l] = d
 	}

@@ -33,7 +33,11 @@ func (c *stepper) recurrent(b *backStep, row int) []float64 {
 // backward checks the gradients of all layers; above is that of the last one's output.
 func (c *stepper) backward(above []float64, flops float64) error {
 	emits := rnn.Emits(c.Problem)
+	var by []float64 // what passes by the present module
 	for l := c.Layers - 1; l >= 0; l-- {
+		if _, ok := c.Module(l); ok {
+			by = above
+		}
 		var below []float64 // in the order of steps
 		for w := range c.Ways() {
 			i := l*c.Ways() + w
@@ -62,6 +66,9 @@ func (c *stepper) backward(above []float64, flops float64) error {
 			} else {
 				addTo(below, one)
 			}
+		}
+		if _, ok := c.ModuleFrom(l); ok {
+			below = plus(below, by)
 		}
 		if l == 0 && below != nil {
 			inputChecked(c, below)
@@ -100,10 +107,10 @@ func addTo(values, others []float64) {
 }
 
 // inputChecked checks the gradient of the network's input, which is the sum over the layers that
-// read it, and that of the embedding.
+// read it and of what passes by them, and that of the embedding.
 func inputChecked(c *stepper, sum []float64) {
 	t := c.tensor("dx")
-	if c.Direction != rnn.FromFirst {
+	if c.Joins() {
 		c.judge(t.Name, t.Values, t.Cols, differs(t.Values, sum))
 	}
 	if c.Embed != nil {
@@ -339,7 +346,7 @@ func (c *stepper) inputs(b *backStep, below []float64, flops float64) {
 	gates, width, window := len(c.Cell.Gates)*c.Hidden, c.Width(y.level), c.Cell.Window
 	name := "dx"
 	switch {
-	case c.Ways() > 1 || y.level == 0 && y.backwards:
+	case c.Ways() > 1 || y.level == 0 && (y.backwards || c.Skip > 0):
 		name = c.Named("d(input)", b.l)
 	case y.level > 0:
 		name = fmt.Sprintf("gradient of h_l%d", y.level-1)

@@ -60,8 +60,11 @@ func stepsTurned(values []float64, block int) []float64 {
 // turnedValues is the largest number of values, for each step and sequence, that orders take
 // besides those of the answer.
 func turnedValues(p rnn.Problem) (n int) {
+	if p.Skip > 0 { // what shortcuts add up
+		n = 2 * (p.Layers / p.Skip) * p.Out()
+	}
 	if p.Direction == rnn.FromFirst {
-		return 0
+		return n
 	}
 	for i := range p.Reads() {
 		if p.Backwards(i) {
@@ -80,6 +83,7 @@ func (c *stepper) layout() {
 	if c.OneHot {
 		in.block = c.distinct
 	}
+	pass := &bypass{p: c.Problem, from: in.forward}
 	for l := range c.Layers {
 		var outputs []*orders
 		for w := range c.Ways() {
@@ -89,6 +93,10 @@ func (c *stepper) layout() {
 		in = outputs[0]
 		if len(outputs) > 1 {
 			in = &orders{block: c.distinct * c.Out(), forward: joinColumns([][]float64{outputs[0].forward, outputs[1].forward}, rnn.Emits(c.Problem))}
+		}
+		sum := pass.next(l, in.forward)
+		if _, ok := c.Module(l); ok {
+			in = &orders{block: c.distinct * c.Out(), forward: sum}
 		}
 	}
 	c.outputs = in.forward

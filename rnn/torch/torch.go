@@ -25,7 +25,7 @@
 //	gain_ih_l0       G·H        with meta's norm: factors of the normalised input products
 //	gain_hh_l0       G·H        those of the recurrent products, and in an LSTM H of c' behind them
 //	h_0, c_0         L × B × H  states before the first step
-//	output           T × B × H  state h of the last layer
+//	output           T × B × H  state h of the last layer; with meta's skip, and what shortcuts add
 //	h_n, c_n         L × B × H  states after the last step
 //	grad_output      T × B × H  given; without output layer
 //
@@ -190,9 +190,10 @@ func (l *layout) meta(from Source) {
 
 		Projection int    `json:"projection,omitempty"`
 		Norm       string `json:"norm,omitempty"`
+		Skip       int    `json:"skip,omitempty"`
 	}{
 		Format, c.Name, c.Gates, c.States, c.Peeps, p.Input, p.Hidden, p.Layers, p.Batch, l.Distinct, p.Steps,
-		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, rnn.SequenceLengths(p), p.Pass.String(), p.Precision.String(), from, p.Projection, p.Norm,
+		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, rnn.SequenceLengths(p), p.Pass.String(), p.Precision.String(), from, p.Projection, p.Norm, p.Skip,
 	})
 	if err != nil {
 		l.fail("%w", err)
@@ -277,7 +278,7 @@ func (l *layout) states() {
 				last = append(last, v[at:at+h]...)
 			}
 			l.add(name, v, t, b, h)
-			if i == 0 && n == layers-1 && l.p.Direction == rnn.FromFirst {
+			if i == 0 && n == layers-1 && !l.p.Joins() {
 				l.add("output", v, t, b, h)
 			}
 		}
@@ -289,7 +290,7 @@ func (l *layout) states() {
 			l.add(name, l.take(name, t*b, l.p.Hidden), t, b, l.p.Hidden)
 		}
 	}
-	if l.p.Direction != rnn.FromFirst {
+	if l.p.Joins() {
 		l.add("output", l.take("y", t*b, l.p.Out()), t, b, l.p.Out())
 	}
 }

@@ -1,0 +1,181 @@
+package impl_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/impl/impltest"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
+	"rnnbench/rnn/schedule"
+)
+
+// TestSkip runs layers with shortcuts by each technique.
+func TestSkip(t *testing.T) {
+	one, two := openWorkers(t)
+	impltest.RunShared(t, one, two, impl.Direct(), slices.Concat(impltest.Bypassed(rnn.FP32), impltest.Bypassed(rnn.BF16)), nil)
+}
+
+// TestEmulatedSkip runs them on the CUDA device without a GPU, by the vendor's library too.
+func TestEmulatedSkip(t *testing.T) {
+	d := emulated(t)
+	for i, tech := range slices.Concat(impl.Direct(), impl.Vendors()) {
+		var problems []rnn.Problem
+		for j, p := range slices.Concat(impltest.Bypassed(rnn.FP32), impltest.Bypassed(rnn.BF16), impltest.Bypassed(rnn.FP16)) {
+			if !testing.Short() || (i+j)%5 == 0 {
+				problems = append(problems, p)
+			}
+		}
+		t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, problems) })
+	}
+}
+
+// TestSkipAdds: in a network whose layers give nothing, outputs are inputs, and gradients of inputs are
+// those of outputs.
+func TestSkipAdds(t *testing.T) {
+	one, _ := openWorkers(t)
+	p := rnn.Problem{Cell: cell.LSTM, Skip: 2, Input: 5, Hidden: 5, Layers: 6, Batch: 2, Steps: 3, Pass: rnn.Train}
+	data := rnn.NewData(p, 1, 2, "normal")
+	for _, x := range data.Tensors {
+		if x.Name != "x" && x.Name != "dy" {
+			clear(x.Values)
+		}
+	}
+	for _, name := range []string{"naive", "cudnnstyle", "persistent", "scc"} {
+		plan, s, err := rnn.Layout(impl.Lookup(name), p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prog, err := one.Compile(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := prog.Run(1); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := oracle.Read(plan, prog)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range answer {
+			want := map[string]string{"y": "x", "dx": "dy"}[got.Name]
+			if want == "" {
+				continue
+			}
+			for i, v := range data.Get(want) {
+				if got.Values[i] != float64(v) {
+					t.Errorf("%s: %s[%d] is %v, want %v", name, got.Name, i, got.Values[i], v)
+					break
+				}
+			}
+		}
+		prog.Close()
+	}
+}
+
+// TestSkipStepwise checks layers with shortcuts step by step, and plants faults in states, in the sum and
+// in gradients.
+func TestSkipStepwise(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.SRU, cell.RNNReLU} {
+		p := rnn.Problem{Cell: c, Input: 11, Hidden: 11, Layers: 5, Skip: 2, Batch: 3, Steps: 9, Output: 4 * (i % 2), Pass: rnn.Train, Direction: rnn.Direction(i % 3)}
+		data := rnn.NewData(p, 1, 2, "normal")
+		plan, s, err := rnn.Layout(impl.Lookup("cudnnstyle"), p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prog, err := d.Compile(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer prog.Close()
+		if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := prog.Run(1); err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := oracle.ReadDistinct(plan, prog, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func() oracle.Deviation {
+			dev, covered, err := oracle.Stepwise{FLOPs: 1e9}.Check(plan, prog, data, got)
+			if err != nil || covered.Share != 1 {
+				t.Fatalf("%v: %v: %v of the values are compared", p, err, covered.Share)
+			}
+			return dev
+		}
+		if dev := check(); !dev.OK() {
+			t.Errorf("%v: %v", p, dev)
+		}
+		for _, name := range []string{"h_l1", "h_l2", "y", "grad_weight_ih_l1", "grad_bias_ih_l4", "dx"} {
+			k := slices.IndexFunc(got, func(t oracle.Tensor) bool { return t.Name == name || t.Name == "c"+name[1:] })
+			v := &got[k].Values[len(got[k].Values)/2]
+			right := *v
+			*v += 3
+			if dev := check(); dev.OK() {
+				t.Errorf("%v: %s may be off by 3", p, name)
+			}
+			*v = right
+		}
+	}
+}
+
+// TestSkipDeclines: what does not go with shortcuts is declined.
+func TestSkipDeclines(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSTM, Pass: rnn.Train, Skip: 2, Input: 3, Hidden: 4, Layers: 4, Batch: 2, Steps: 5}
+	kept, linear := p, p
+	kept.History = 2
+	linear.Cell, linear.Layers, linear.Skip = cell.SRU, 1, 1
+	for _, c := range []struct {
+		technique string
+		p         rnn.Problem
+		k         knob.Params
+		is        error
+		want      string
+	}{
+		{"scc", kept, nil, schedule.ErrSkip, "set history to 0, or skip to none"},
+		{"scan", linear, knob.Params{"alone": 1, "inputbatch": 0}, schedule.ErrKnob, "without shortcuts"},
+	} {
+		if _, _, err := rnn.Layout(impl.Lookup(c.technique), c.p, c.k); !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.technique, err, c.want)
+		}
+	}
+	if _, _, err := rnn.LayoutHosted(impl.Lookup("naive"), p, nil); !errors.Is(err, schedule.ErrUnsupported) || !strings.Contains(err.Error(), "shortcuts") {
+		t.Errorf("a host program: %v", err)
+	}
+}
+
+// TestSkipOperations: shortcuts cost one addition a module in the forward pass, and one in the backward
+// pass. Nothing is copied.
+func TestSkipOperations(t *testing.T) {
+	p := rnn.Problem{Cell: cell.LSTM, Pass: rnn.Train, Input: 5, Hidden: 5, Layers: 6, Batch: 2, Steps: 3}
+	count := func(p rnn.Problem) int {
+		_, s, err := rnn.Layout(impl.Lookup("persistent"), p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(s.Nodes)
+	}
+	plain := count(p)
+	for _, skip := range []int{1, 2, 3, 6} {
+		p.Skip = skip
+		if modules, more := 6/skip, count(p)-plain; more != 2*modules {
+			t.Errorf("skip=%d takes %d operations more, want %d", skip, more, 2*modules)
+		}
+	}
+}
