@@ -8,7 +8,7 @@ import (
 
 // A Result is one named part of the answer, and where a plan's schedule leaves it. Names follow
 // Data: h_l0 and c_l0 are the states after each step, kept steps included. y is the output of all
-// layers where Problem.Joins. unprojected_l0 is what the projection to h_l0 reads; a
+// layers where the problem Joins. unprojected_l0 is what the projection to h_l0 reads; a
 // Whole leaves out all its steps. grad_ before a parameter's name is its gradient, and dx is that of
 // the input. loss and prob belong to the output layer.
 type Result struct {

@@ -198,7 +198,7 @@ func (c *composer) layout(turns bool) {
 		begins[l] = len(c.levels)
 		c.levels = append(c.levels, v)
 		l += layers
-		if first, ok := c.Module(l - 1); ok {
+		if first, ok := ShortcutTo(c.Problem, l-1); ok {
 			v.from = begins[first]
 			c.levels[v.from].to = len(c.levels) - 1
 		}

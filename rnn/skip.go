@@ -14,8 +14,9 @@ import (
 // A module whose input is not as wide as its output has no shortcut: only the first may be one. Nor has
 // a first module that reads one-hot input.
 
-// Module says which layers a shortcut passes by, if it ends at layer l; first is the lowest of them.
-func (p Problem) Module(l int) (first int, ok bool) {
+// ShortcutTo says which layers a shortcut passes by that ends at layer l; first is the lowest of them. ok is
+// false if none ends there.
+func ShortcutTo(p Problem, l int) (first int, ok bool) {
 	if p.Skip == 0 || (l+1)%p.Skip != 0 {
 		return 0, false
 	}
@@ -23,20 +24,19 @@ func (p Problem) Module(l int) (first int, ok bool) {
 	return first, p.Width(first) == p.Out() && (first > 0 || !p.OneHot)
 }
 
-// ModuleFrom says where the shortcut ends that begins below layer l, if one does; last is the highest
-// layer that it passes by.
-func (p Problem) ModuleFrom(l int) (last int, ok bool) {
+// ShortcutFrom does so for a shortcut that begins below layer l; last is the highest layer that it passes by.
+func ShortcutFrom(p Problem, l int) (last int, ok bool) {
 	last = l + p.Skip - 1
 	if p.Skip == 0 || l%p.Skip != 0 || last >= p.Layers {
 		return 0, false
 	}
-	_, ok = p.Module(last)
+	_, ok = ShortcutTo(p, last)
 	return last, ok
 }
 
 // Joins reports whether the network's output is not simply that of its last layer. Then an answer shows
 // it beside the states of layers.
-func (p Problem) Joins() bool { return p.Direction != FromFirst || p.Skip > 0 }
+func Joins(p Problem) bool { return p.Direction != FromFirst || p.Skip > 0 }
 
 // checkSkip reports an invalid number of layers.
 func checkSkip(p Problem) error {

@@ -64,7 +64,7 @@ func (d *Data) Turned(t *Turn) *Data {
 
 // crosses reports whether a shortcut adds the input to outputs: then features belong to units.
 func (t *Turn) crosses() bool {
-	_, ok := t.problem.ModuleFrom(0)
+	_, ok := ShortcutFrom(t.problem, 0)
 	return ok && t.problem.Projection == 0
 }
 

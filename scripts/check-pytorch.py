@@ -36,6 +36,10 @@ NETWORKS = [["--point", "H=17,I=13,B=5,T=11,L=2,O=7"], ["--point", "H=17,I=13,B=
 # LSTMs whose output is projected to fewer values.
 PROJECTED = [["--point", "H=17,I=13,B=5,T=11,L=1", "--projection=16"], ["--point", "H=17,I=13,B=5,T=11,L=3,O=7", "--projection=5"]]
 
+# Layers with shortcuts: over all modules, over all but the first, and with a remainder of layers.
+BYPASSED = [["--point", "H=17,I=17,B=5,T=11,L=4", "--skip=2"], ["--point", "H=17,I=13,B=5,T=11,L=5,O=7", "--skip=2"],
+            ["--point", "H=17,I=34,B=5,T=11,L=3", "--skip=1"]]
+
 
 def runs():
     """Yields the flags of every export."""
@@ -61,6 +65,12 @@ def runs():
                     yield [*flags, "--pass", "train", "--point", "H=17,I=13,B=5,T=11,L=3", *turned, *ragged]
                     yield [*flags, "--pass", "forward", *NETWORKS[0], *turned, *ragged]
                 yield from ([*flags, "--pass", "train", *network, *ragged] for network in NETWORKS[1:])
+    for cell, impl in zip(CELLS, ["naive", "cudnnstyle", "persistent", "scc"]):
+        for direction in ["forward", *DIRECTIONS]:
+            for size in BYPASSED:
+                flags = ["--cell", cell, "--impl", impl, *size, "--direction", direction]
+                yield from ([*flags, "--pass", of] for of in ("train", "forward"))
+                yield [*flags, "--pass", "train", "--lengths", LENGTHS[0]]
     for impl in [*IMPLS, "persistent"]:  # it folds projections into the recurrent weights
         for direction in ["forward", *DIRECTIONS]:
             for size in PROJECTED:
@@ -85,34 +95,45 @@ def fail(message):
 
 
 def own_name(name):
-    """The name in a file of a module's parameter: layers.2.bias_hh_l0 of turned() is bias_hh_l2."""
+    """The name in a file of a module's parameter: layers.2.bias_hh_l0 of layered() is bias_hh_l2."""
     parts = name.split(".")
-    return name if len(parts) == 1 else parts[2].removesuffix("0") + parts[1]
+    return name if len(parts) == 1 else parts[2].replace("_l0", f"_l{parts[1]}")
 
 
-def turned(kind, more, m):
-    """A stack in which some layers read from the last step: it flips rows before and after these."""
+def layered(kind, more, m):
+    """A stack of modules of one layer each, with flips and shortcuts.
 
-    class Turned(torch.nn.Module):
+    It flips rows before and after layers that read from the last step. After each m["skip"] layers it
+    adds what went into them, if that is as wide.
+    """
+    direction, skip = m.get("direction", "forward"), m.get("skip", 0)
+    ways = 2 if direction == "both" else 1
+
+    class Layered(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            widths = [m["input"]] + [m.get("projection") or m["hidden"]] * (m["layers"] - 1)
-            self.layers = torch.nn.ModuleList(kind(width, m["hidden"], **more) for width in widths)
+            widths = [m["input"]] + [ways * (m.get("projection") or m["hidden"])] * (m["layers"] - 1)
+            self.layers = torch.nn.ModuleList(kind(width, m["hidden"], bidirectional=ways == 2, **more) for width in widths)
 
         def forward(self, x, states):
             single = not isinstance(states, tuple)
-            last = []
+            last, before = [], x
             for n, layer in enumerate(self.layers):
-                backwards = m["direction"] == "reverse" or n % 2 == 0
-                of = [s[n : n + 1] for s in ((states,) if single else states)]
+                backwards = direction == "reverse" or direction == "alternate" and n % 2 == 0
+                of = [s[ways * n : ways * (n + 1)] for s in ((states,) if single else states)]
                 flip = lambda rows: flipped(rows, m) if backwards else rows
                 x, end = packed(layer, m)(flip(x), of[0] if single else tuple(of))
                 x = flip(x)
+                if skip and (n + 1) % skip == 0:
+                    if before.shape == x.shape and not (m["onehot"] and n < skip):
+                        exists = torch.arange(len(x))[:, None] < torch.tensor(m.get("lengths", [len(x)] * x.shape[1]))
+                        x = x + before * exists[..., None]
+                    before = x
                 last.append((end,) if single else end)
             last = tuple(torch.cat(s) for s in zip(*last))
             return x, last[0] if single else last
 
-    return Turned()
+    return Layered()
 
 
 def flipped(x, m):
@@ -182,10 +203,10 @@ class Check:
         if m.get("projection"):
             more["proj_size"] = m["projection"]
         direction = m.get("direction", "forward")
-        if direction in ("forward", "both"):
+        if direction in ("forward", "both") and not m.get("skip"):
             module = kind(m["input"], m["hidden"], m["layers"], bidirectional=direction == "both", **more)
         else:
-            module = turned(kind, more, m)
+            module = layered(kind, more, m)
         module = module.double()
         module.load_state_dict({name: self.tensor(own_name(name)) for name in module.state_dict()})
         return module
@@ -202,7 +223,7 @@ class Check:
         pack = lambda states: tuple(states) if len(states) > 1 else states[0]
         unpack = lambda states: states if isinstance(states, tuple) else (states,)
 
-        run = module if m.get("direction") in ("reverse", "alternate") else packed(module, m)
+        run = packed(module, m) if isinstance(module, torch.nn.RNNBase) else module
         output, last = run(x, pack(list(start.values())))
         self.compare("forward", "output", output)
         for s, state in zip(m["states"], unpack(last)):
@@ -275,6 +296,7 @@ class Check:
         kind = m["pass"] + (" one-hot" if m["onehot"] else " embedding" if m.get("symbols") else "")
         kind += " " + m["direction"] if "direction" in m else ""
         kind += " ragged" if "lengths" in m else ""
+        kind += f" skip {m['skip']}" if m.get("skip") else ""
         kind += f" →{m['projection']}" if m.get("projection") else ""
         verdict = "ok" if self.ok() else "DIFFERS"
         if self.kinks:

@@ -141,7 +141,7 @@ func lastServed(p rnn.Problem, got []oracle.Tensor, served []float32) error {
 	switch {
 	case p.Output > 0:
 		name = "prob"
-	case p.Joins():
+	case rnn.Joins(p):
 		name = "y"
 	}
 	i := slices.IndexFunc(got, func(t oracle.Tensor) bool { return t.Name == name })

@@ -228,8 +228,6 @@ func Reason(r *record.Record) string {
 			return "projection unsupported"
 		case record.ReasonSkip:
 			return "shortcuts unsupported"
-		case record.ReasonNorm:
-			return "norm unsupported"
 		case record.ReasonCalls:
 			return "calls unsupported"
 		case record.ReasonDirection:

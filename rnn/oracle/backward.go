@@ -50,7 +50,7 @@ func (r *reference) backwardFrom(dout []float64) {
 	p := r.p
 	var by []float64 // what passes by the present module
 	for l := p.Layers - 1; l >= 0; l-- {
-		if _, ok := p.Module(l); ok {
+		if _, ok := rnn.ShortcutTo(p, l); ok {
 			by = dout
 		}
 		var below []float64
@@ -64,7 +64,7 @@ func (r *reference) backwardFrom(dout []float64) {
 				below[i] += v
 			}
 		}
-		dout = r.passed(l, below, by)
+		dout = passedBy(r, l, below, by)
 	}
 	if !p.OneHot {
 		r.dx = dout
@@ -236,7 +236,7 @@ func (r *reference) answer() []Tensor {
 			add(name("grad_"+s+"0"), b, rnn.StateWidth(p, i), true, true, y.shownGrad(i, b))
 		}
 	}
-	if p.Joins() {
+	if rnn.Joins(p) {
 		add("y", r.rows, p.Out(), true, false, r.top)
 	}
 	if v := p.Output; v > 0 {

@@ -125,7 +125,7 @@ func (r *reference) forward() {
 	for i := range p.Reads() {
 		r.layers = append(r.layers, r.layer(i, in))
 		if (i+1)%p.Ways() == 0 {
-			in = r.output(pass, i/p.Ways())
+			in = outputOf(r, pass, i/p.Ways())
 		}
 	}
 	r.top = in

@@ -88,7 +88,7 @@ func loss(d *rnn.Data) float64 {
 	forward.Problem = p
 	var sum float64
 	top := fmt.Sprintf("h_l%d", p.Layers-1)
-	if p.Joins() {
+	if rnn.Joins(p) {
 		top = "y"
 	}
 	for _, t := range Reference(&forward) {

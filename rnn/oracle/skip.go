@@ -2,7 +2,7 @@ package oracle
 
 import "rnnbench/rnn"
 
-// A bypass adds what goes into modules of layers to what comes out of them: see rnn.Problem.Module.
+// A bypass adds what goes into modules of layers to what comes out of them: see rnn.ShortcutTo.
 // Values are those of all rows; nil stands for zeros.
 type bypass struct {
 	p    rnn.Problem
@@ -11,7 +11,7 @@ type bypass struct {
 
 // next returns what layer l+1 reads, given what comes out of layer l. Layers come in order.
 func (b *bypass) next(l int, out []float64) []float64 {
-	if _, ok := b.p.Module(l); ok {
+	if _, ok := rnn.ShortcutTo(b.p, l); ok {
 		out = plus(out, b.from)
 	}
 	if b.p.Skip > 0 && (l+1)%b.p.Skip == 0 {
@@ -35,11 +35,11 @@ func plus(a, b []float64) []float64 {
 	return out
 }
 
-// output is the output of level l, whose input is in: the states of its layers side by side, and what a
+// outputOf is the output of layer l: the states of its ways side by side, and what a
 // shortcut adds. pass has the input of the module.
-func (r *reference) output(pass *bypass, l int) []float64 {
+func outputOf(r *reference, pass *bypass, l int) []float64 {
 	out := pass.next(l, r.outputs(l))
-	if _, ok := r.p.Module(l); ok {
+	if _, ok := rnn.ShortcutTo(r.p, l); ok {
 		out = r.layers[0].existing(out, r.p.Out())
 		pass.from = out
 		r.lossy.single(out)
@@ -48,10 +48,10 @@ func (r *reference) output(pass *bypass, l int) []float64 {
 	return out
 }
 
-// passed is the gradient of the input of layer l: that of the layer itself and, if a shortcut begins
+// passedBy is the gradient of the input of layer l: that of the layer itself and, if a shortcut begins
 // there, what passes by.
-func (r *reference) passed(l int, own, by []float64) []float64 {
-	if _, ok := r.p.ModuleFrom(l); !ok {
+func passedBy(r *reference, l int, own, by []float64) []float64 {
+	if _, ok := rnn.ShortcutFrom(r.p, l); !ok {
 		return own
 	}
 	sum := plus(own, r.layers[0].existing(by, r.p.Out()))

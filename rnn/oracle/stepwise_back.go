@@ -35,7 +35,7 @@ func (c *stepper) backward(above []float64, flops float64) error {
 	emits := rnn.Emits(c.Problem)
 	var by []float64 // what passes by the present module
 	for l := c.Layers - 1; l >= 0; l-- {
-		if _, ok := c.Module(l); ok {
+		if _, ok := rnn.ShortcutTo(c.Problem, l); ok {
 			by = above
 		}
 		var below []float64 // in the order of steps
@@ -67,7 +67,7 @@ func (c *stepper) backward(above []float64, flops float64) error {
 				addTo(below, one)
 			}
 		}
-		if _, ok := c.ModuleFrom(l); ok {
+		if _, ok := rnn.ShortcutFrom(c.Problem, l); ok {
 			below = plus(below, by)
 		}
 		if l == 0 && below != nil {
@@ -110,7 +110,7 @@ func addTo(values, others []float64) {
 // read it and of what passes by them, and that of the embedding.
 func inputChecked(c *stepper, sum []float64) {
 	t := c.tensor("dx")
-	if c.Joins() {
+	if rnn.Joins(c.Problem) {
 		c.judge(t.Name, t.Values, t.Cols, differs(t.Values, sum))
 	}
 	if c.Embed != nil {

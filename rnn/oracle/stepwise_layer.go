@@ -95,7 +95,7 @@ func (c *stepper) layout() {
 			in = &orders{block: c.distinct * c.Out(), forward: joinColumns([][]float64{outputs[0].forward, outputs[1].forward}, rnn.Emits(c.Problem))}
 		}
 		sum := pass.next(l, in.forward)
-		if _, ok := c.Module(l); ok {
+		if _, ok := rnn.ShortcutTo(c.Problem, l); ok {
 			in = &orders{block: c.distinct * c.Out(), forward: sum}
 		}
 	}

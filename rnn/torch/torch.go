@@ -278,7 +278,7 @@ func (l *layout) states() {
 				last = append(last, v[at:at+h]...)
 			}
 			l.add(name, v, t, b, h)
-			if i == 0 && n == layers-1 && !l.p.Joins() {
+			if i == 0 && n == layers-1 && !rnn.Joins(l.p) {
 				l.add("output", v, t, b, h)
 			}
 		}
@@ -290,7 +290,7 @@ func (l *layout) states() {
 			l.add(name, l.take(name, t*b, l.p.Hidden), t, b, l.p.Hidden)
 		}
 	}
-	if l.p.Joins() {
+	if rnn.Joins(l.p) {
 		l.add("output", l.take("y", t*b, l.p.Out()), t, b, l.p.Out())
 	}
 }
