@@ -2,6 +2,7 @@ package impl_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,17 +46,49 @@ func TestEmulatedNorm(t *testing.T) {
 	}
 }
 
+// batchNormalisers lists the techniques that can normalise input products over the minibatch.
+var batchNormalisers = []string{"cudnnstyle", "persistent"}
+
+// TestBatchNorm runs layers that normalise their input products over the minibatch.
+func TestBatchNorm(t *testing.T) {
+	one, two := openWorkers(t)
+	var techs []rnn.Technique
+	for _, name := range batchNormalisers {
+		techs = append(techs, impl.Lookup(name))
+	}
+	impltest.RunShared(t, one, two, techs, slices.Concat(impltest.BatchNormal(rnn.FP32), impltest.BatchNormal(rnn.BF16)), nil)
+}
+
+// TestEmulatedBatchNorm runs them on the CUDA device without a GPU.
+func TestEmulatedBatchNorm(t *testing.T) {
+	d := emulated(t)
+	for i, name := range batchNormalisers {
+		var problems []rnn.Problem
+		for j, p := range slices.Concat(impltest.BatchNormal(rnn.FP32), impltest.BatchNormal(rnn.BF16), impltest.BatchNormal(rnn.FP16)) {
+			if !testing.Short() || (i+j)%8 == 0 {
+				problems = append(problems, p)
+			}
+		}
+		impltest.Run(t, d, impl.Lookup(name), problems)
+	}
+}
+
 // TestNormDeclines: cells without a published layer, other techniques, and what does not go with a norm
 // are declined.
 func TestNormDeclines(t *testing.T) {
 	plain := rnn.Problem{Cell: cell.LSTM.Norm(), Norm: rnn.NormLayer, Input: 4, Hidden: 6, Layers: 1, Batch: 1, Steps: 2}
-	headed, narrow, sru := plain, plain, plain
+	headed, narrow, sru, batch := plain, plain, plain, plain
+	batch.Norm, batch.Cell = rnn.NormBatch, cell.LSTM
+	kinked := batch
+	kinked.Cell, kinked.Pass = cell.RNNReLU, rnn.Train
 	headed.Heads, narrow.Projection, sru.Cell = 2, 3, cell.SRU
 	for _, c := range []struct {
 		technique string
 		problem   rnn.Problem
 		want      string
 	}{
+		{"naive", batch, "only cudnnstyle and persistent"},
+		{"persistent", kinked, "not checked together"},
 		{"naive", sru, "no layer of sru with normalised products is published"},
 		{"naive", headed, "would mix the heads"},
 		{"cudnnstyle", narrow, "both a projection and normalised products"},

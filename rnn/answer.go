@@ -64,6 +64,9 @@ func (p *Plan) Answer() []Result {
 			add(name("grad_gain_ih"), m.DX.All(), false, true)
 			add(name("grad_gain_hh"), m.DR.All(), false, true)
 		}
+		if m := layer.BatchNorm; m != nil {
+			add(name("grad_gain_ih"), m.DGain.All(), false, true)
+		}
 		for i, s := range p.Cell.States {
 			add(name("grad_"+s+"0"), p.shows(l, i).grad, true, true)
 			out[len(out)-1].initial = true

@@ -47,6 +47,9 @@ func (b *LayerBack) Input(t, n int) schedule.View {
 	if m := b.plan.Layer[b.layer].Norm; m != nil {
 		return b.plan.Rows(m.dInput, t, n)
 	}
+	if m := b.plan.Layer[b.layer].BatchNorm; m != nil {
+		return b.plan.Rows(m.d, t, n)
+	}
 	return b.plan.Rows(b.DX, t, n)
 }
 

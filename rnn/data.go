@@ -139,7 +139,9 @@ func (w *drawer) layer(i int, weight filler) {
 	if p.Norm != "" {
 		gain := each(func(rng *rand.Rand) float32 { return 0.25 + rng.Float32()/2 }) // so small that a step forgets errors
 		w.draw(name("gain_ih"), 1, gh, false, gain)
-		w.draw(name("gain_hh"), 1, rh, false, gain)
+		if p.Norm == NormLayer {
+			w.draw(name("gain_hh"), 1, rh, false, gain)
+		}
 	}
 	w.data.scaleRecurrent(i)
 	for k, s := range p.Cell.States {
@@ -392,6 +394,9 @@ func (p *Matrices) inputs() map[string]schedule.View {
 		}
 		if m := layer.Norm; m != nil {
 			in[name("gain_ih")], in[name("gain_hh")] = m.X.All(), m.R.All()
+		}
+		if m := layer.BatchNorm; m != nil {
+			in[name("gain_ih")] = m.Gain.All()
 		}
 		for i, s := range p.Cell.States {
 			in[name(s+"0")] = p.shows(l, i).before

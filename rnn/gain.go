@@ -32,7 +32,7 @@ func declineGain(p Problem) error {
 	case p.Gain == 0:
 	case p.Cell.Multiplied() == 0 && len(p.Cell.Multipliers()) == 0:
 		return fmt.Errorf("%w: no weight of %v multiplies a state, so a gain would change nothing: set gain to none", schedule.ErrCell, p.Cell)
-	case p.Norm != "":
+	case p.Norm == NormLayer:
 		return fmt.Errorf("%w: normalised products do not depend on the size of recurrent weights: set norm to none, or gain to none", schedule.ErrNorm)
 	}
 	return nil

@@ -56,7 +56,8 @@ type Layer struct {
 
 	Projection *Projection // nil: the output is State[0]
 	Inner      *Inner      // nil: the cell has no inner gates
-	Norm       *Norm       // nil: products are not normalised
+	Norm       *Norm       // nil: products are not normalised within a step
+	BatchNorm  *BatchNorm  // nil: input products are not normalised over the minibatch
 
 	Saved *schedule.Matrix // F·B × saved·H; nil: nothing
 	Grad  LayerGrad

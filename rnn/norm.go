@@ -27,8 +27,8 @@ type Normaliser interface {
 
 // checkNorm reports a norm that there is not.
 func checkNorm(p Problem) error {
-	if p.Norm != "" && p.Norm != NormLayer {
-		return fmt.Errorf("rnn: there is no norm %q: set norm to none or %s", p.Norm, NormLayer)
+	if p.Norm != "" && p.Norm != NormLayer && p.Norm != NormBatch {
+		return fmt.Errorf("rnn: there is no norm %q: set norm to none, %s or %s", p.Norm, NormLayer, NormBatch)
 	}
 	return nil
 }
@@ -38,6 +38,8 @@ func declineNorm(t Technique, p Problem) error {
 	_, can := t.(Normaliser)
 	switch {
 	case p.Norm == "":
+	case p.Norm == NormBatch:
+		return declineBatchNorm(t, p)
 	case p.Cell.Norm() == nil:
 		return fmt.Errorf("%w: no layer of %v with normalised products is published: set norm to none, or cell to rnn-tanh, gru or lstm", schedule.ErrNorm, p.Cell)
 	case !can:
@@ -73,7 +75,7 @@ type Norm struct {
 
 // newNorm makes the gains of a layer; nil: products are not normalised.
 func newNorm(p *Plan, name func(string) string, value *Inner) *Norm {
-	if p.Norm == "" {
+	if p.Norm != NormLayer {
 		return nil
 	}
 	gh, rh, train := len(p.Cell.Gates)*p.Hidden, p.Cell.Recurrent*p.Hidden, p.Pass == Train

@@ -113,6 +113,9 @@ func LayoutTraining(t Technique, p Problem, k knob.Params, o Optimizer) (*Plan, 
 	if p.History > 0 && p.Embedding > 0 {
 		return nil, nil, fmt.Errorf("rnn: %w: a history of %d steps and an embedding do not go together yet", schedule.ErrHistory, p.History)
 	}
+	if p.Norm == NormBatch && o.Replicas > 1 {
+		return nil, nil, fmt.Errorf("rnn: %w: norm=%s has statistics of the whole minibatch, which %d replicas do not share: set norm to none", schedule.ErrNorm, NormBatch, o.Replicas)
+	}
 	if p.Lengths != "" && o.Replicas > 1 {
 		return nil, nil, fmt.Errorf("rnn: %w: lengths are %.60v, which %d replicas cannot share yet: set lengths to full", schedule.ErrLengths, p.Lengths, o.Replicas)
 	}
@@ -195,6 +198,9 @@ func (p *Matrices) parameters() []parameter {
 		if m := y.Norm; m != nil {
 			add(name("gain_ih"), m.X, m.DX)
 			add(name("gain_hh"), m.R, m.DR)
+		}
+		if m := y.BatchNorm; m != nil {
+			add(name("gain_ih"), m.Gain, m.DGain)
 		}
 	}
 	if h := p.Head; h != nil {

@@ -271,7 +271,7 @@ func newLayer(plan *Plan, i, rows int) Layer {
 		layer.State = append(layer.State, newState(plan, name(s), rows))
 	}
 	layer.Projection, layer.Inner = newProjection(plan, name, layer.State[0]), newInner(plan, name, rows)
-	layer.Norm = newNorm(plan, name, layer.Inner)
+	layer.Norm, layer.BatchNorm = newNorm(plan, name, layer.Inner), newBatchNorm(plan, name, rows)
 	if !train {
 		return layer
 	}

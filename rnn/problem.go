@@ -82,7 +82,7 @@ type Problem struct {
 	Skip int
 
 	// Norm is NormLayer where the products and the cell state of each step are normalised: see the
-	// file norm.go. "": they are not.
+	// file norm.go. It is NormBatch where input products are, over the minibatch: see batchnorm.go. "": nothing is.
 	Norm string
 
 	// Weighted gives the loss of each step of each sequence a weight. The loss of a run is
@@ -144,7 +144,7 @@ func Of(p axis.Point) (Problem, error) {
 		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
 		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Gain: p.Gain, Weights: p.Weights, Skip: p.Skip, Norm: p.Norm,
 	}
-	if q.Norm != "" && q.Cell.Norm() != nil {
+	if q.Norm == NormLayer && q.Cell.Norm() != nil {
 		q.Cell = q.Cell.Norm()
 	}
 	return q, q.Check()
@@ -242,6 +242,9 @@ func (p Problem) bytes() float64 {
 	window, out := float64(p.Cell.Window), float64(p.Out())
 	if p.Skip > 0 {
 		rows += rows * float64(p.Layers/p.Skip) * out / (l * h * (g + 2)) // outputs with what shortcuts add
+	}
+	if p.Norm == NormBatch {
+		rows *= 2 // products and their gradients, normalised or not
 	}
 	return 4 * (window*g*h*i + l*g*h*(window*out+float64(p.HeadUnits())) + l*(h+rows)*float64(p.Projection) + l*rows*h*(g+2) + rows*i + (rows+out)*float64(p.Output) + float64(p.Symbols)*float64(p.Embedding))
 }

@@ -45,7 +45,7 @@ func TestCheck(t *testing.T) {
 		"output":    func(p *Problem) { p.Output = -1 },
 		"symbols":   func(p *Problem) { p.OneHot, p.Input = true, MaxSymbols+1 },
 		"no layers": func(p *Problem) { p.Layers = 0 },
-		"norm":      func(p *Problem) { p.Norm = "batch" },
+		"norm":      func(p *Problem) { p.Norm = "group" },
 		"skip":      func(p *Problem) { p.Skip = -1 },
 		"layers":    func(p *Problem) { p.Layers = MaxLayers + 1 },
 	} {

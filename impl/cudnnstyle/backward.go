@@ -55,6 +55,11 @@ func (n *network) backward(depth, fromEnd int) {
 	case norm != nil && t%n.block == 0:
 		n.Do(n.inputStream(l), norm.InputBack(n.Rows(y.back.DX, t, steps), t, steps))
 	}
+	if t == 0 {
+		for _, op := range n.Layer[l].BatchNorm.InputBack(y.back.DX.All()) {
+			n.Do(n.inputStream(l), op)
+		}
+	}
 	if t%n.block == 0 {
 		n.inputGradient(l, t, steps)
 	}

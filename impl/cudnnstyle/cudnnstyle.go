@@ -16,6 +16,7 @@
 package cudnnstyle
 
 import (
+	"fmt"
 	"slices"
 
 	"rnnbench/rnn"
@@ -48,11 +49,17 @@ func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	if p.Pass == rnn.Train {
 		knobs = append(knobs, knob.Knob{Name: "weightgrad", Doc: "weight gradients in one product after back-propagation (0) or one per time step (1) (2.6)", Values: []int{0, 1}})
 	}
+	if p.Norm == rnn.NormBatch { // it takes the products of all steps
+		setDefault(knob.Find(knobs, "inputbatch"), 0)
+	}
 	return append(knobs, rnn.SizesKnob(p, 0, 8, 1)...)
 }
 
 // Normalises implements rnn.Normaliser.
 func (Technique) Normalises() {}
+
+// NormalisesBatch implements rnn.BatchNormaliser.
+func (Technique) NormalisesBatch() {}
 
 // most limits the input products of all layers on a GPU, in bytes, unless the knob is set.
 const most = 2 << 30
@@ -66,7 +73,7 @@ func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
 	knobs := t.Knobs(p)
 	k := knob.Find(knobs, "inputbatch")
 	first, step := 0, 4*p.Layers*p.Batch*p.Hidden*len(p.Cell.Gates)
-	if p.Steps > most/step {
+	if p.Steps > most/step && p.Norm != rnn.NormBatch {
 		first = max(1, most/(blocks*step))
 	}
 	setDefault(k, first)
@@ -109,6 +116,9 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	}
 	if n.block == 0 {
 		n.block = p.Steps
+	}
+	if p.Norm == rnn.NormBatch && (n.block < p.Steps || n.perStep) {
+		return fmt.Errorf("%w: norm=%s takes the input products of all steps at once: set inputbatch and weightgrad to 0", schedule.ErrKnob, p.Norm)
 	}
 	for l := range p.Layers {
 		n.layers = append(n.layers, n.layout(l))
@@ -188,6 +198,9 @@ func (n *network) forward(l, t int) {
 		}
 		if norm != nil {
 			n.Do(n.inputStream(l), norm.Input(x, t, steps))
+		}
+		for _, op := range n.Layer[l].BatchNorm.Input(x) {
+			n.Do(n.inputStream(l), op)
 		}
 	}
 	rec := n.Batches.Last(rnn.Maybe(y.rec), t)

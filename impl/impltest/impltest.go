@@ -252,6 +252,30 @@ func Normal(precision rnn.Precision) []rnn.Problem {
 	return some
 }
 
+// BatchNormal returns problems in precision p whose input products are normalised over the minibatch, with all
+// that such layers may have; with -short a third of them.
+func BatchNormal(precision rnn.Precision) []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range cell.All() {
+		plain := rnn.Problem{Cell: c, Norm: rnn.NormBatch, Input: 7, Hidden: 17, Layers: 2, Batch: 3, Steps: 5, Precision: precision}
+		wide, symbols, turned, reset := plain, plain, plain, plain
+		wide.Hidden, wide.Batch, wide.Steps = 68, 9, 7
+		symbols.OneHot, symbols.Output, symbols.Hidden = c.Window == 1, 4, 12
+		turned.Direction, turned.Skip, turned.Layers = rnn.Direction(i%4), 1, 3
+		if c.Window == 1 {
+			reset.Resets = 30
+		}
+		for j, p := range []rnn.Problem{plain, wide, symbols, turned, reset} {
+			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+				if p.Pass = pass; (!testing.Short() || (i+j+int(precision))%3 == int(pass)) && !(pass == rnn.Train && c.Kinked()) {
+					ps = append(ps, p)
+				}
+			}
+		}
+	}
+	return ps
+}
+
 // Bypassed returns problems in precision p with shortcuts, for every cell: over the input and without it,
 // over one layer and several, with a remainder, in every direction, with all that such layers may have.
 // With -short it returns a sixth of them.

@@ -112,6 +112,9 @@ func waveBlock(steps, layers int) int {
 	return min(b, steps)
 }
 
+// NormalisesBatch implements rnn.BatchNormaliser.
+func (Technique) NormalisesBatch() {}
+
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	if p.Cell.Window > 1 {
@@ -125,6 +128,11 @@ func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	}
 	n := &network{Plan: p, block: k["inputbatch"]}
 	switch {
+	case p.Norm == rnn.NormBatch:
+		if n.block > 0 && n.block < p.Steps {
+			return fmt.Errorf("%w: norm=%s takes the input products of all steps at once: set inputbatch to 0", schedule.ErrKnob, p.Norm)
+		}
+		n.block = p.Steps
 	case n.block > 0:
 	case p.Streams() > 1:
 		n.block = min(waveBlock(p.Steps, p.Layers), fitting(n))
@@ -330,6 +338,9 @@ func (n *network) forward(l, block int) {
 	slot := n.block * n.Batch
 	x := y.x.Band(block%(y.x.Rows/slot)*slot, n.Batches.Rows(t, steps))
 	n.input(l, t, steps, x)
+	for _, op := range n.Layer[l].BatchNorm.Input(x) {
+		n.Do(n.products(l), op)
+	}
 	for k := range n.heads() {
 		s := n.sequence(l, t, steps, x, k)
 		if n.Cell.Recurrent == 0 {
@@ -381,8 +392,11 @@ func (n *network) backward(l, block int) {
 	if block == 0 && n.firstStep > 0 {
 		y.folded.firstBack()
 	}
+	for _, op := range n.Layer[l].BatchNorm.InputBack(y.back.DX.All()) {
+		n.Do(n.products(l), op)
+	}
 	if t, steps = n.span(block); y.wb != nil {
-		n.Do(n.products(l), schedule.Gemm{A: n.Rows(y.back.DX, t, steps), B: y.wb.All(), C: n.Rows(y.back.Below, t, steps)})
+		n.Do(n.products(l), schedule.Gemm{A: y.back.Input(t, steps), B: y.wb.All(), C: n.Rows(y.back.Below, t, steps)})
 	}
 	if l > 0 {
 		n.layers[l-1].folded.receive(n.products(l), t, steps)

@@ -30,7 +30,7 @@ type Point struct {
 
 	Projection int    `json:"projection"` // size to which a projection narrows each layer's output; 0: no projection
 	Skip       int    `json:"skip"`       // layers of a module, whose input is added to its output; 0: there are no modules
-	Norm       string `json:"norm"`       // "layer": products and cell states are normalised; "": they are not
+	Norm       string `json:"norm"`       // "layer": products and cell states are normalised; "batch": input products are, over the minibatch; "": nothing is
 
 	Direction Direction       `json:"direction"` // from which end layers read the steps
 	Lengths   SequenceLengths `json:"lengths"`   // of the sequences, in steps
@@ -192,8 +192,8 @@ var table = prepared([]Axis{
 		field: func(p *Point) any { return &p.Skip },
 	},
 	{
-		Name: "norm", Help: "normalisation inside the layers: none; layer: of the input product, the recurrent product and the cell state, each over all units", Title: "norm",
-		Default: "none", Words: []string{"none", "layer"}, Train: true,
+		Name: "norm", Help: "normalisation inside the layers: none; layer: of the input product, the recurrent product and the cell state, each over all units; batch: of the input product over all steps and sequences", Title: "norm",
+		Default: "none", Words: []string{"none", "layer", "batch"}, Train: true,
 		field: func(p *Point) any { return &p.Norm },
 	},
 	{

@@ -102,6 +102,7 @@ func (r *reference) layerBack(i int, dout []float64) []float64 {
 		m.gains(r, y)
 		m.input.backward(r.lossy, y.dPre, 0, gh, y.dPre)
 	}
+	y.batchNorm.backward(r, y.dPre)
 	if j := y.projection; j != nil {
 		j.dW = r.outer(j.d[y.after*j.width:][:r.rows*j.width], y.later(0, h), j.width, h)
 	}
@@ -231,6 +232,9 @@ func (r *reference) answer() []Tensor {
 		if m := y.norm; m != nil {
 			add(name("grad_gain_ih"), 1, gh, false, true, m.dGainX)
 			add(name("grad_gain_hh"), 1, rh, false, true, m.dGainR)
+		}
+		if m := y.batchNorm; m != nil {
+			add(name("grad_gain_ih"), 1, gh, false, true, m.dGain)
 		}
 		for i, s := range p.Cell.States {
 			add(name("grad_"+s+"0"), b, rnn.StateWidth(p, i), true, true, y.shownGrad(i, b))

@@ -25,7 +25,7 @@ type normalised struct {
 // normOf is the norm of layer i of Problem.Reads; nil: none.
 func normOf(r *reference, i int) *refNorm {
 	p := r.p
-	if p.Norm == "" {
+	if p.Norm != rnn.NormLayer {
 		return nil
 	}
 	of := func(gain []float32) normalised {

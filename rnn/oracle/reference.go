@@ -109,6 +109,7 @@ type refLayer struct {
 	weightX, weightR, peep []float32
 	projection             *refProjection // nil: none
 	norm                   *refNorm       // nil: none
+	batchNorm              *refBatchNorm  // nil: none
 	biasX, biasR           []float32
 	lossy                  *rounding
 	dIn                    []float64 // of the input, of this layer alone
@@ -164,6 +165,7 @@ func (r *reference) layer(i int, in []float64) refLayer {
 		y.peep = r.Get(name("peephole"))
 	}
 	y.projection, y.norm = projectionOf(r, &y, i), normOf(r, i)
+	y.batchNorm = batchNormOf(r, i)
 	for s, what := range p.Cell.States {
 		state := make([]float64, (r.rows+b)*h)
 		if s > 0 || y.projection == nil {
@@ -192,6 +194,7 @@ func (r *reference) layer(i int, in []float64) refLayer {
 	if y.norm != nil {
 		y.norm.input.forward(r.lossy, y.pre, y.pre, 0, gh)
 	}
+	y.batchNorm.forward(r, y.pre)
 	first := r.recall(&y, l)
 	if y.unitsAlone() {
 		r.lanes(func(j, from, to int) {

@@ -46,7 +46,25 @@ func small() []rnn.Problem {
 			ps = append(ps, base, head, symbols, narrow, short)
 		}
 	}
-	return slices.Concat(ps, normal(), bypassed())
+	return slices.Concat(ps, normal(), bypassed(), batchNormal())
+}
+
+// batchNormal problems are those of layers that normalise input products over the minibatch.
+func batchNormal() []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range []*cell.Cell{cell.RNNTanh, cell.GRU, cell.LSTM, cell.SRU, cell.QRNN2, cell.LSTMPeephole} {
+		base := rnn.Problem{Cell: c, Norm: rnn.NormBatch, Input: 3, Hidden: 4, Layers: 2, Batch: 3, Steps: 4, Pass: rnn.Train}
+		turned := base
+		turned.Direction, turned.Skip, turned.Output = rnn.Direction(i%4), 1, 5
+		ps = append(ps, base, turned)
+		if c.Window == 1 {
+			symbols, reset := base, base
+			symbols.OneHot, symbols.Output = true, 3
+			reset.Resets, reset.Steps = 40, 6
+			ps = append(ps, symbols, reset)
+		}
+	}
+	return ps
 }
 
 // bypassed problems are those of layers with shortcuts: over the input, over more layers than one, and

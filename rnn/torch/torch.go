@@ -234,7 +234,9 @@ func (l *layout) parameters() {
 		}
 		if p.Norm != "" {
 			l.add(name("gain_ih"), l.Get(name("gain_ih")), gh)
-			l.add(name("gain_hh"), l.Get(name("gain_hh")), rh)
+			if p.Norm == rnn.NormLayer {
+				l.add(name("gain_hh"), l.Get(name("gain_hh")), rh)
+			}
 		}
 	}
 }
@@ -344,7 +346,9 @@ func (l *layout) gradients() {
 		}
 		if p.Norm != "" {
 			l.add(name("gain_ih"), l.take(name("gain_ih"), 1, gh), gh)
-			l.add(name("gain_hh"), l.take(name("gain_hh"), 1, rh), rh)
+			if p.Norm == rnn.NormLayer {
+				l.add(name("gain_hh"), l.take(name("gain_hh"), 1, rh), rh)
+			}
 		}
 	}
 	for i, s := range p.Cell.States {
