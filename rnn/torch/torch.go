@@ -21,9 +21,9 @@
 //	weight_hr_l0     P × H      the projection, if there is one. P then takes the place of H in output,
 //	                            h_0, h_n, h_l0, weight_hh_l0 and weight_ih of the layers above
 //	bias_ih_l0       G·H
-//	bias_hh_l0       G·H        5·H in an LSTM with meta's norm: the last H are added to the normalised c'
+//	bias_hh_l0       G·H        5·H in an LSTM with meta's norm layer: the last H are added to the normalised c'
 //	gain_ih_l0       G·H        with meta's norm: factors of the normalised input products
-//	gain_hh_l0       G·H        those of the recurrent products, and in an LSTM H of c' behind them
+//	gain_hh_l0       G·H        with the norm layer, those of the recurrent products, and in an LSTM H of c' behind them
 //	h_0, c_0         L × B × H  states before the first step
 //	output           T × B × H  state h of the last layer; with meta's skip, and what shortcuts add
 //	h_n, c_n         L × B × H  states after the last step
