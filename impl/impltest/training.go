@@ -72,6 +72,18 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 				q.Lengths = "2+5+6"
 				t.Run(q.String(), func(t *testing.T) { trainOnce(t, d, tech, q, once) })
 			}
+			if i%3 == j {
+				q, once := p, o
+				q.Layers, q.Skip = 3, 1
+				if i%2 == 0 && !c.Kinked() {
+					q.Norm = rnn.NormBatch
+				}
+				t.Run(q.String(), func(t *testing.T) { trainOnce(t, d, tech, q, once) })
+				if q.Direction == rnn.FromFirst {
+					once.Carry = true
+					t.Run(q.String()+"/carry", func(t *testing.T) { trainOnce(t, d, tech, q, once) })
+				}
+			}
 			o.Carry, p.Direction = true, rnn.FromFirst
 			p.Batch, p.History = 2, []int{4, 6, 13, 0}[(i+j)%4] // fewer steps than the new ones, as many, more, none
 			t.Run(p.String(), func(t *testing.T) { trainOnce(t, d, tech, p, o) })

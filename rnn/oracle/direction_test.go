@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 func alone(d *rnn.Data, i int, in []float64) (y []float64) {
 	p := d.Problem
 	q := p
+	q.Skip = 0
 	q.Direction, q.Layers, q.Input, q.OneHot, q.Output, q.Symbols, q.Embedding, q.Pass = rnn.FromFirst, 1, len(in)/(p.Steps*d.Distinct), false, 0, 0, 0, rnn.Forward
 	one := &rnn.Data{Problem: q, Distinct: d.Distinct}
 	var x []float32
@@ -47,20 +49,31 @@ func turned(v []float64, block int, opposite bool) []float64 {
 	return out
 }
 
-// TestDirections compares the outputs of networks of every direction with those of their layers,
-// each run from its first step on turned rows.
+// TestDirections compares the outputs of networks of every direction, with shortcuts and without, with those
+// of their layers, each run from its first step on turned rows.
 func TestDirections(t *testing.T) {
 	for i, c := range cell.All() {
-		for _, direction := range []rnn.Direction{rnn.FromLast, rnn.BothWays, rnn.Alternating} {
-			p := rnn.Problem{Cell: c, Input: 3, Hidden: 4, Layers: 1 + i%3, Batch: 3, Steps: 5, Direction: direction}
+		for j, direction := range []rnn.Direction{rnn.BothWays, rnn.FromLast, rnn.Alternating, rnn.FromFirst} {
+			p := rnn.Problem{Cell: c, Input: 4, Hidden: 4, Layers: 1 + i%3, Batch: 3, Steps: 5, Direction: direction, Skip: (i + j) % 3}
+			if direction == rnn.FromFirst {
+				p.Skip = 1 + i%2
+			}
 			d := rnn.NewData(p, 1, 2, "normal")
 			in := widen(d.Get("x"))
+			module := in
 			for l := range p.Layers {
 				var parts [][]float64
 				for w := range p.Ways() {
 					parts = append(parts, alone(d, l*p.Ways()+w, in))
 				}
-				in = joinColumns(parts, p.Hidden)
+				if in = joinColumns(parts, p.Hidden); p.Skip > 0 && (l+1)%p.Skip == 0 {
+					if in = slices.Clone(in); len(in) == len(module) {
+						for k, v := range module {
+							in[k] += v
+						}
+					}
+					module = in
+				}
 			}
 			for _, got := range Reference(d) {
 				if got.Name != "y" {
