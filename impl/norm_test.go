@@ -47,7 +47,7 @@ func TestEmulatedNorm(t *testing.T) {
 }
 
 // batchNormalisers lists the techniques that can normalise input products over the minibatch.
-var batchNormalisers = []string{"cudnnstyle", "persistent"}
+var batchNormalisers = []string{"cudnnstyle", "persistent", "scan", "newton"}
 
 // TestBatchNorm runs layers that normalise their input products over the minibatch.
 func TestBatchNorm(t *testing.T) {
@@ -87,7 +87,7 @@ func TestNormDeclines(t *testing.T) {
 		problem   rnn.Problem
 		want      string
 	}{
-		{"naive", batch, "only cudnnstyle and persistent"},
+		{"naive", batch, "only cudnnstyle, persistent, scan and newton"},
 		{"persistent", kinked, "not checked together"},
 		{"naive", sru, "no layer of sru with normalised products is published"},
 		{"naive", headed, "would mix the heads"},

@@ -29,7 +29,7 @@ func declineBatchNorm(t Technique, p Problem) error {
 	}
 	switch {
 	case !can:
-		return decline("needs the input products of all steps at once, which only cudnnstyle and persistent form: set norm to none")
+		return decline("needs the input products of all steps at once, which only cudnnstyle, persistent, scan and newton form: set norm to none")
 	case p.Pass == Train && p.Cell.Kinked():
 		return decline("and the kink of %v are not checked together in training: set norm to none, or take another cell", p.Cell)
 	case p.Steps == 1 || p.Calls > 0:
@@ -88,6 +88,14 @@ func (m *BatchNorm) Input(x schedule.View) []schedule.Op {
 		schedule.Map{Op: cell.Div, Out: hat, A: hat, B: root},
 		schedule.Map{Op: cell.Mul, Out: x, A: hat, B: m.Gain.All()},
 	}
+}
+
+// Products is the gradient of the products, given dx, that of what the cell reads.
+func (m *BatchNorm) Products(dx schedule.View) schedule.View {
+	if m == nil {
+		return dx
+	}
+	return m.d.All()
 }
 
 // InputBack forms the gradients of the products and of the gain from dx, that of what the cell reads. A unit

@@ -56,6 +56,9 @@ func (Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
 	return withIterations(scan.Technique{}.LaunchedKnobs(p))
 }
 
+// NormalisesBatch implements rnn.BatchNormaliser.
+func (Technique) NormalisesBatch() {}
+
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
 	c := p.Cell

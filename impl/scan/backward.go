@@ -75,6 +75,9 @@ func (n *network) backward(l, t, steps int, more bool) {
 	} else {
 		n.scansBackward(l, t, s, g)
 	}
+	for _, op := range n.Layer[l].BatchNorm.InputBack(n.ofProducts(dx)) {
+		n.do(op)
+	}
 	n.weightGradients(l, t, steps, more)
 	if below := n.below(l, t, steps); !below.Empty() {
 		n.inputGradient(l, t, steps, below)
@@ -122,10 +125,11 @@ func (n *network) inputGradient(l, t, steps int, below schedule.View) {
 			n.do(schedule.Map{Op: cell.Copy, Out: n.after[l].Band(0, m), A: n.ofProducts(n.dx.Band(0, m))})
 		}
 	}
+	products := n.Layer[l].BatchNorm.Products(n.ofProducts(n.dx.All()))
 	for k, w := range n.layers[l].wBack {
 		for _, run := range b.Later(k, t, steps) {
 			m := b.Rows(run.T, run.N)
-			n.do(schedule.Gemm{A: n.ofProducts(n.dx.Band(b.Rows(t, run.T-t), m)), B: w.All(), C: below.Band(b.Earlier(k, run)-b.Before(t), m), Accumulate: k > 0})
+			n.do(schedule.Gemm{A: products.Band(b.Rows(t, run.T-t), m), B: w.All(), C: below.Band(b.Earlier(k, run)-b.Before(t), m), Accumulate: k > 0})
 		}
 	}
 }
@@ -167,11 +171,12 @@ func (n *network) below(l, t, steps int) schedule.View {
 func (n *network) weightGradients(l, t, steps int, more bool) {
 	g, all := n.Layer[l].Grad, n.first(n.dx, t, steps)
 	dx := n.ofProducts(all)
+	products := n.Layer[l].BatchNorm.Products(dx)
 	if oneHot(n.Plan, l) {
-		n.do(schedule.Scatter{Index: n.InputOf(l, t, steps), Src: dx, Table: g.W.All()})
+		n.do(schedule.Scatter{Index: n.InputOf(l, t, steps), Src: products, Table: g.W.All()})
 	} else {
 		for _, tap := range n.Taps(l, t, steps) {
-			n.do(schedule.Gemm{A: tap.Of(dx), TransA: true, B: tap.In, C: tap.DW, Accumulate: more || tap.Again})
+			n.do(schedule.Gemm{A: tap.Of(products), TransA: true, B: tap.In, C: tap.DW, Accumulate: more || tap.Again})
 		}
 	}
 	n.do(schedule.SumRows{A: dx, Out: g.BX.All(), Accumulate: more})

@@ -36,6 +36,9 @@ const usualRows = 512
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(p rnn.Problem) []knob.Knob {
 	usual := min(max(1, usualRows/max(1, p.Batch)), p.Steps)
+	if p.Norm == rnn.NormBatch { // it takes the products of all steps
+		usual = p.Steps
+	}
 	values := []int{usual}
 	if usual < p.Steps {
 		values = append(values, 0)
@@ -70,6 +73,9 @@ func (t Technique) LaunchedKnobs(p rnn.Problem) []knob.Knob {
 	k[0].Values = slices.Insert(values, 0, first)
 	return k
 }
+
+// NormalisesBatch implements rnn.BatchNormaliser.
+func (Technique) NormalisesBatch() {}
 
 // Plan implements rnn.Technique.
 func (Technique) Plan(p *rnn.Plan, k knob.Params) error {
@@ -108,6 +114,9 @@ func LayOut(p *rnn.Plan, k knob.Params, r Recurrence) error {
 	}
 	if n.block == 0 || n.block > p.Steps {
 		n.block = p.Steps
+	}
+	if p.Norm == rnn.NormBatch && n.block < p.Steps {
+		return fmt.Errorf("%w: norm=%s takes the input products of all steps at once: set inputbatch to 0", schedule.ErrKnob, p.Norm)
 	}
 	if n.alone = k["alone"]; n.alone != whole {
 		if err := n.declineAlone(); err != nil {
@@ -292,6 +301,9 @@ func (n *network) forward(l, t, steps int) {
 		for _, tap := range n.Taps(l, t, steps) {
 			n.do(schedule.Gemm{A: tap.In, B: n.layers[l].w[tap.K].All(), C: tap.Of(x), Accumulate: tap.K > 0})
 		}
+	}
+	for _, op := range n.Layer[l].BatchNorm.Input(x) {
+		n.do(op)
 	}
 	s := n.Sequence(l, t, steps, x)
 	if n.steps != nil {
