@@ -281,7 +281,11 @@ func TestCopiesAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if dev.Error > 1e-13 {
+		limit := 1e-13
+		if p.Norm == rnn.NormBatch { // differences from a mean cancel
+			limit = 1e-12
+		}
+		if dev.Error > limit {
 			t.Errorf("%v: %v", p, dev)
 		}
 	}
