@@ -56,7 +56,7 @@ func (c *Compiler) Compile(name, source string) ([]byte, error) {
 		launch = "launch_together"
 	}
 	fmt.Fprintf(&b, "\nstatic void call(void** args) { %s(%s); }\n", name, strings.Join(args, ", "))
-	fmt.Fprintf(&b, "extern \"C\" size_t emulate(const Geometry* g, void** args) { parted = false, %s(*g, args, call); return parted; }\n", launch)
+	fmt.Fprintf(&b, "extern \"C\" size_t emulate(Geometry* g, void** args) { parted = false, %s(*g, args, call); return parted; }\n", launch)
 	fmt.Fprintf(&b, "extern \"C\" { extern const int parameters = %d; extern const char pointers[] = {%s}; }\n", len(types), strings.Join(pointers, ", "))
 	dir, err := os.MkdirTemp("", "rnnbench-emulator")
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -171,6 +172,31 @@ type geometry struct {
 	cooperative int32
 	cluster     int32
 	late        int32
+	room        uintptr // of the C library, for stacks and shared memory
+	bytes       uint64
+}
+
+// rooms are those of launches that ended. Later ones take them over, of any driver.
+var rooms struct {
+	sync.Mutex
+	idle []geometry
+}
+
+// run calls a kernel and returns what it returns.
+func (g *geometry) run(kernel uintptr, params []unsafe.Pointer) uintptr {
+	rooms.Lock()
+	if n := len(rooms.idle); n > 0 {
+		g.room, g.bytes = rooms.idle[n-1].room, rooms.idle[n-1].bytes
+		rooms.idle = rooms.idle[:n-1]
+	}
+	rooms.Unlock()
+	defer func() {
+		rooms.Lock()
+		rooms.idle = append(rooms.idle, *g)
+		rooms.Unlock()
+	}()
+	code, _, _ := purego.SyscallN(kernel, uintptr(unsafe.Pointer(g)), uintptr(unsafe.Pointer(&params[0])))
+	return code
 }
 
 // launch checks what a GPU would, and more: that each parameter has an argument, and each pointer
@@ -239,7 +265,7 @@ func (d *Driver) launch(stream int, l *driver.Launch) error {
 			d.Late--
 			g.late = 1
 		}
-		if parted, _, _ := purego.SyscallN(k.run, uintptr(unsafe.Pointer(&g)), uintptr(unsafe.Pointer(&params[0]))); parted != 0 {
+		if g.run(k.run, params) != 0 {
 			return fmt.Errorf("emulator: %s: lanes that left a wait one by one arrive at a named barrier, which counts their warp more than once", name)
 		}
 		return nil

@@ -24,7 +24,7 @@ void *malloc(size_t), *aligned_alloc(size_t, size_t), free(void*), *memset(void*
 struct Index { unsigned x, y, z; };
 static Index threadIdx, blockIdx, blockDim, gridDim;
 
-struct Geometry { unsigned grid[3], block[3]; unsigned long long shared; int cooperative, cluster, late; };
+struct Geometry { unsigned grid[3], block[3]; unsigned long long shared; int cooperative, cluster, late; unsigned char* room; size_t bytes; };
 enum { TOGETHER = 8 }; // blocks that run at the same time if one waits for another
 
 struct Meeting { unsigned come = 0, of = 0, turn = 0; };
@@ -413,7 +413,7 @@ static void fiber_main() {
 }
 
 // launch_alone runs the threads one after the other, if none waits for another.
-static void launch_alone(const Geometry& g, void** args, void (*kernel)(void**)) {
+static void launch_alone(Geometry& g, void** args, void (*kernel)(void**)) {
   blockDim = {g.block[0], g.block[1], g.block[2]}, gridDim = {g.grid[0], g.grid[1], g.grid[2]};
   for (blockIdx.z = 0; blockIdx.z < gridDim.z; blockIdx.z++)
     for (blockIdx.y = 0; blockIdx.y < gridDim.y; blockIdx.y++)
@@ -423,22 +423,32 @@ static void launch_alone(const Geometry& g, void** args, void (*kernel)(void**))
             for (threadIdx.x = 0; threadIdx.x < blockDim.x; threadIdx.x++) kernel(args);
 }
 
+// room returns so much memory. The host lends it to one launch after the other, since the kernel of the host's
+// system clears what is fresh, page by page.
+static unsigned char* room(Geometry& g, size_t bytes) {
+  if (g.bytes < bytes) free(g.room), g.room = (unsigned char*)aligned_alloc(4096, g.bytes = (bytes + 4095) / 4096 * 4096);
+  return g.room;
+}
+
 // launch runs the grid with fibers: some blocks at a time, or all at once.
-static void launch_some(const Geometry& g, void** args, void (*kernel)(void**), unsigned most) {
+static void launch_some(Geometry& g, void** args, void (*kernel)(void**), unsigned most) {
   const unsigned threads = g.block[0] * g.block[1] * g.block[2], blocks = g.grid[0] * g.grid[1] * g.grid[2];
   const unsigned warps = (threads + 31) / 32;
   unsigned together = g.cooperative ? blocks : g.cluster > 1 ? g.cluster : min(most, blocks);
   const size_t stack = (32 << 10) + 192; // no power of two: the tops of all stacks would share a few places of the cache
   body = kernel, arguments = args;
   blockDim = {g.block[0], g.block[1], g.block[2]}, gridDim = {g.grid[0], g.grid[1], g.grid[2]};
-  // Each is filled below, block by block.
-  Fiber* fibers = (Fiber*)malloc(together * threads * sizeof(Fiber));
-  Block* in = (Block*)malloc(together * sizeof(Block));
-  Warp* warp = (Warp*)malloc(together * warps * sizeof(Warp));
-  char* stacks = (char*)malloc(stack * together * threads);
   const size_t stride = (g.shared + 511) / 256 * 256;
-  Cluster* clusters = (Cluster*)malloc(together * sizeof(Cluster));
-  unsigned char* shared = (unsigned char*)aligned_alloc(256, together * stride);
+  // Each part is filled below, block by block.
+  size_t from[7] = {}, bytes[] = {stride * together, stack * together * threads, together * threads * sizeof(Fiber), together * sizeof(Block), together * warps * sizeof(Warp), together * sizeof(Cluster)};
+  for (int i = 0; i < 6; i++) from[i + 1] = from[i] + (bytes[i] + 255) / 256 * 256;
+  unsigned char* const whole = room(g, from[6]);
+  unsigned char* const shared = whole;
+  unsigned char* const stacks = whole + from[1];
+  Fiber* const fibers = (Fiber*)(whole + from[2]);
+  Block* const in = (Block*)(whole + from[3]);
+  Warp* const warp = (Warp*)(whole + from[4]);
+  Cluster* const clusters = (Cluster*)(whole + from[5]);
   for (unsigned first = 0; first < blocks; first += together) {
     together = min(together, blocks - first);
     for (unsigned b = 0; b < together; b++) {
@@ -482,7 +492,6 @@ static void launch_some(const Geometry& g, void** args, void (*kernel)(void**), 
         }
     }
   }
-  free(shared), free(stacks), free(warp), free(in), free(clusters), free(fibers);
 }
-static void launch(const Geometry& g, void** args, void (*kernel)(void**)) { launch_some(g, args, kernel, 1); }
-static void launch_together(const Geometry& g, void** args, void (*kernel)(void**)) { launch_some(g, args, kernel, TOGETHER); }
+static void launch(Geometry& g, void** args, void (*kernel)(void**)) { launch_some(g, args, kernel, 1); }
+static void launch_together(Geometry& g, void** args, void (*kernel)(void**)) { launch_some(g, args, kernel, TOGETHER); }
