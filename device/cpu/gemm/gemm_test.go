@@ -28,7 +28,8 @@ type problem struct {
 	last   []float64 // by how much more if the last k of A is not rounded
 	rounds bool      // the last run rounded it
 
-	oldSums []float32 // values that Sums are added to
+	oldSums            []float32 // values that Sums are added to
+	wantSums, sizeSums []float64
 }
 
 // operand returns a rows×cols operand in a matrix whose unused columns are NaN.
@@ -57,8 +58,18 @@ func (m Matrix) at(i, j int) float64 {
 func newProblem(rng *rand.Rand, m, n, k int, transA, transB, accumulate bool, gap int) *problem {
 	p := newProblemOf(rng, operand(rng, m, k, transA, gap), m, n, k, transB, accumulate, gap)
 	if transA {
-		for range m {
+		for i := range m {
 			p.oldSums = append(p.oldSums, float32(rng.NormFloat64()))
+			want := 0.0
+			if accumulate {
+				want = float64(p.oldSums[i])
+			}
+			size := math.Abs(want)
+			for l := range k {
+				want += p.A.at(i, l)
+				size += math.Abs(p.A.at(i, l))
+			}
+			p.wantSums, p.sizeSums = append(p.wantSums, want), append(p.sizeSums, size)
 		}
 		p.Sums = make([]float32, m)
 	}
@@ -144,15 +155,7 @@ func (p *problem) check(t *testing.T, what string) {
 		}
 	}
 	for i, v := range p.Sums {
-		var want, size float64
-		if p.Accumulate {
-			want = float64(p.oldSums[i])
-			size = math.Abs(want)
-		}
-		for k := range p.K {
-			want += p.A.at(i, k)
-			size += math.Abs(p.A.at(i, k))
-		}
+		want, size := p.wantSums[i], p.sizeSums[i]
 		if d := math.Abs(float64(v) - want); !(d <= 0x1p-24*float64(p.K+2)*size) {
 			t.Fatalf("%s: sum %d of A's rows is %v, want %v", what, i, v, want)
 		}
@@ -250,6 +253,7 @@ func (p *problem) allWays(t *testing.T, e *Engine) {
 	if e.k.Rounds() { // these differ from other levels in rounding alone
 		formats = formats[2:]
 	}
+	p.Backward = false
 	for workers := 1; workers <= 3; workers++ {
 		p.Packed, p.Format = nil, formats[0]
 		p.run(e, workers, workers == 2)
@@ -268,31 +272,39 @@ func (p *problem) allWays(t *testing.T, e *Engine) {
 
 func TestProductsAreRight(t *testing.T) {
 	small := []int{1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 20}
+	rng := rand.New(rand.NewPCG(1, 2))
+	var all []*problem
+	add := func(m, n, k int) {
+		form := len(all) + 1
+		all = append(all, newProblem(rng, m, n, k, form&1 != 0, form&2 != 0, form&4 != 0, form%3))
+	}
+	for _, m := range small {
+		for _, n := range small {
+			for _, k := range small {
+				if !testing.Short() || (m+n+k)%3 == 0 {
+					add(m, n, k)
+				}
+			}
+		}
+	}
+	// Around the edges of strips and tiles, primes, and beyond blocks.
+	for range 8 {
+		for _, s := range [][3]int{
+			{1, 48, 33}, {1, 129, 64}, {2, 49, 31}, {3, 127, 5}, {4, 97, 17}, {5, 81, 65}, {6, 64, 6}, {7, 113, 19}, {8, 49, 48},
+			{9, 47, 16}, {12, 95, 3}, {15, 33, 100}, {17, 65, 33}, {25, 50, 29}, {33, 31, 37}, {64, 15, 9}, {65, 101, 10}, {265, 50, 6},
+		} {
+			add(s[0], s[1], s[2])
+		}
+	}
+	onEngines(t, all)
+}
+
+// onEngines runs problems in every way on every engine.
+func onEngines(t *testing.T, all []*problem) {
 	for name, e := range engines(t) {
 		t.Run(name, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(1, 2))
-			form := 0
-			try := func(m, n, k int) {
-				form++
-				newProblem(rng, m, n, k, form&1 != 0, form&2 != 0, form&4 != 0, form%3).allWays(t, e)
-			}
-			for _, m := range small {
-				for _, n := range small {
-					for _, k := range small {
-						if !testing.Short() || (m+n+k)%3 == 0 {
-							try(m, n, k)
-						}
-					}
-				}
-			}
-			// Around the edges of strips and tiles, primes, and beyond blocks.
-			for range 8 {
-				for _, s := range [][3]int{
-					{1, 48, 33}, {1, 129, 64}, {2, 49, 31}, {3, 127, 5}, {4, 97, 17}, {5, 81, 65}, {6, 64, 6}, {7, 113, 19}, {8, 49, 48},
-					{9, 47, 16}, {12, 95, 3}, {15, 33, 100}, {17, 65, 33}, {25, 50, 29}, {33, 31, 37}, {64, 15, 9}, {65, 101, 10}, {265, 50, 6},
-				} {
-					try(s[0], s[1], s[2])
-				}
+			for _, p := range all {
+				p.allWays(t, e)
 			}
 		})
 	}
@@ -333,18 +345,16 @@ func TestProductsBeyondBlocksAreRight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	for name, e := range engines(t) {
-		t.Run(name, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(3, 4))
-			for form := range 8 {
-				for i, s := range [][3]int{{17, 33, depth + 1}, {257, 17, depth + 5}, {9, 513, depth}, {1, 50, 2*depth + 3}, {20, 50, packedDepths*depth/4 + 3}, {300, 40, 30}} {
-					if (i+bits.OnesCount(uint(form)))%2 == 0 { // each pair of a size and two of the flags
-						newProblem(rng, s[0], s[1], s[2], form&1 != 0, form&2 != 0, form&4 != 0, 1).allWays(t, e)
-					}
-				}
+	rng := rand.New(rand.NewPCG(3, 4))
+	var all []*problem
+	for form := range 8 {
+		for i, s := range [][3]int{{17, 33, depth + 1}, {257, 17, depth + 5}, {9, 513, depth}, {1, 50, 2*depth + 3}, {20, 50, packedDepths*depth/4 + 3}, {300, 40, 30}} {
+			if (i+bits.OnesCount(uint(form)))%2 == 0 { // each pair of a size and two of the flags
+				all = append(all, newProblem(rng, s[0], s[1], s[2], form&1 != 0, form&2 != 0, form&4 != 0, 1))
 			}
-		})
+		}
 	}
+	onEngines(t, all)
 }
 
 // TestRunsGiveTheSameBits: every run gives the same bits, and the packed strips of few rows belong
