@@ -101,9 +101,10 @@ type composer struct {
 	order  []int    // of sections
 }
 
-// compose lays out each run of layers that read the same way, and that no shortcut divides, as a network of its own, by t. Rows
-// that pass between stacks of opposite ways are flipped: put in the opposite order of steps. A flip
-// is a look-up of rows by a constant index. It is its own inverse, so its gradient is a flip too.
+// compose lays out consecutive layers as a network of its own, by t, if they read the same way and no
+// shortcut begins or ends between them. Rows that pass between stacks of opposite ways are flipped: put
+// in the opposite order of steps. A flip is a look-up of rows by a constant index. It is its own inverse,
+// so its gradient is a flip too.
 //
 // All stacks' forward passes come first, then the output layer, then the backward passes from the
 // top. A technique appends both passes of a stack at once, so the sections are rearranged in the

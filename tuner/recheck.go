@@ -74,6 +74,11 @@ func (c *candidate) renew() error {
 	if c.Problem.Calls > 0 {
 		c.inputs = v.inputs(c.Plan)
 	}
+	return c.rewrite()
+}
+
+// rewrite removes the answer, writes the inputs and packs the weights.
+func (c *candidate) rewrite() error {
 	if c.record.Rival == nil { // a rival keeps its answer to itself
 		if err := oracle.Poison(c.Plan, c.prog); err != nil {
 			return err

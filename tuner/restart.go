@@ -12,10 +12,10 @@ import (
 // waiting for each other.
 const mostRestarts = 3
 
-// run makes n runs of c's program. If blocks of a kernel give up waiting for each other, it writes the inputs
-// and packs the weights anew, and starts the runs again, as the runtime of persistent RNNs does (Diamos et
-// al., blog of 2016). Only the runs that ended well are timed. Calls are not started again: they go on from states
-// that are lost.
+// run makes n runs of c's program. If blocks of a kernel give up waiting for each other, it removes what
+// they left, writes inputs and weights anew, and starts the runs again, as the runtime of persistent RNNs
+// does (Diamos et al., blog of 2016). Only runs that end well are timed. Calls are not started again,
+// since they go on from states that are lost.
 func (c *candidate) run(n int) (device.Sample, error) {
 	for {
 		b, err := c.prog.Run(n)
@@ -27,7 +27,7 @@ func (c *candidate) run(n int) (device.Sample, error) {
 		}
 		c.restarts++
 		c.warn(record.WarnRestarted)
-		if err := errors.Join(c.Plan.Write(c.prog, c.input), c.prog.Prepare()); err != nil {
+		if err := c.rewrite(); err != nil {
 			return b, err
 		}
 	}

@@ -41,7 +41,7 @@ var Backward = study.Experiment{
 		}
 	},
 	Report: func(recs []record.Record, on study.Target) (*study.Report, error) {
-		stages := bothWays(recs)
+		stages := timesOf(recs)
 		if len(stages) == 0 {
 			return nil, fmt.Errorf("experiments: no stage of the ladder has records of both the forward pass and training")
 		}
@@ -66,15 +66,15 @@ func trainingStages(layers int, on study.Target) []grid.Spec {
 	return append(specs, on.WithGPU([]grid.Spec{after}, study.Graphed(trainGraph, after))...)
 }
 
-// A wayPair is the two passes of a stage, in seconds.
-type wayPair struct {
+// A stageTimes is the times of a stage's two passes, in seconds.
+type stageTimes struct {
 	label             string
 	cells             int // layers × steps
 	forward, backward estimate.Estimate
 }
 
-// bothWays returns the stages of which both passes were measured, in the order of the ladder.
-func bothWays(recs []record.Record) (all []wayPair) {
+// timesOf returns the stages of which both passes were measured, in the order of the ladder.
+func timesOf(recs []record.Record) (all []stageTimes) {
 	labels := []string{}
 	for _, s := range trainingStages(form.LSTM4().Layers, study.Target{GPU: true}) {
 		labels = append(labels, s.Label)
@@ -92,7 +92,7 @@ func bothWays(recs []record.Record) (all []wayPair) {
 		if a == nil || b == nil || b.Seconds() <= a.Seconds() {
 			continue
 		}
-		all = append(all, wayPair{label: label, cells: a.Point.Layers * a.Point.Steps, forward: secondsOf(a), backward: between(secondsOf(a), secondsOf(b))})
+		all = append(all, stageTimes{label: label, cells: a.Point.Layers * a.Point.Steps, forward: secondsOf(a), backward: between(secondsOf(a), secondsOf(b))})
 	}
 	return all
 }
@@ -119,7 +119,7 @@ func gain(a, b estimate.Estimate) estimate.Estimate {
 	return e
 }
 
-func backwardTable(stages []wayPair) *table.Table {
+func backwardTable(stages []stageTimes) *table.Table {
 	t := &table.Table{Title: "The ladder in training: µs a cell; backward is training minus forward, weight gradients included",
 		Columns: []table.Column{{Name: "Stage", Key: "stage"}, show.Column("Forward", "forward_us_per_cell"), show.Column("Backward", "backward_us_per_cell"),
 			show.Column("Forward, ×", "forward_speedup"), show.Column("Backward, ×", "backward_speedup"),
@@ -138,7 +138,7 @@ func backwardTable(stages []wayPair) *table.Table {
 }
 
 // backwardFigure draws the speed-up of each pass over the first stage.
-func backwardFigure(stages []wayPair, on study.Target) *plots.Bars {
+func backwardFigure(stages []stageTimes, on study.Target) *plots.Bars {
 	first := stages[0]
 	b := &plots.Bars{
 		Title: "The ladder in training: speed-up of each pass over " + first.label, Subtitle: on.Name,
@@ -148,13 +148,13 @@ func backwardFigure(stages []wayPair, on study.Target) *plots.Bars {
 	}
 	for i, s := range stages {
 		g := plots.Group{Label: s.label}
-		for _, way := range []struct {
+		for _, pass := range []struct {
 			name string
 			up   estimate.Estimate
 		}{{"forward", gain(first.forward, s.forward)}, {"backward", gain(first.backward, s.backward)}} {
-			bar := plots.Bar{Series: way.name, Value: way.up.At}
-			if i > 0 && way.up.Hi != estimate.Inf {
-				bar.Lo, bar.Hi = way.up.Lo, way.up.Hi
+			bar := plots.Bar{Series: pass.name, Value: pass.up.At}
+			if i > 0 && pass.up.Hi != estimate.Inf {
+				bar.Lo, bar.Hi = pass.up.Lo, pass.up.Hi
 			}
 			g.Bars = append(g.Bars, bar)
 		}
@@ -164,9 +164,9 @@ func backwardFigure(stages []wayPair, on study.Target) *plots.Bars {
 }
 
 // backwardClaims sets what the paper says of the backward pass beside what was measured.
-func backwardClaims(rep *study.Report, stages []wayPair, on study.Target) {
+func backwardClaims(rep *study.Report, stages []stageTimes, on study.Target) {
 	step := func(from, to string) (estimate.Estimate, bool) {
-		var a, b *wayPair
+		var a, b *stageTimes
 		for i := range stages {
 			switch stages[i].label {
 			case from:

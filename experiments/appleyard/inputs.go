@@ -1,6 +1,7 @@
 package appleyard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -89,12 +90,7 @@ func measuredInputs(recs []record.Record, points []record.Point) (all []inputRac
 
 // best returns the number of steps with the shortest time.
 func (r inputRace) best() int {
-	return slices.MinFunc(r.steps, func(a, b int) int {
-		if r.by[a].Seconds() < r.by[b].Seconds() {
-			return -1
-		}
-		return 1
-	})
+	return slices.MinFunc(r.steps, func(a, b int) int { return cmp.Compare(r.by[a].Seconds(), r.by[b].Seconds()) })
 }
 
 // unbeaten returns the numbers of steps that no other one clearly beats.
@@ -183,13 +179,11 @@ func inputsFigure(all []inputRace, on study.Target) *plots.Chart {
 // is nowhere clearly beaten, it does not.
 func inputsClaim(rep *study.Report, all []inputRace, on study.Target) {
 	always := columnsOf(all)
-	shares := map[string]bool{}
 	var named []string
 	for _, r := range all {
 		unbeaten := r.unbeaten()
 		always = slices.DeleteFunc(always, func(n int) bool { return slices.Contains(r.steps, n) && !slices.Contains(unbeaten, n) })
-		if label := bestOf(r); !shares[label] {
-			shares[label] = true
+		if label := bestOf(r); !slices.Contains(named, label) {
 			named = append(named, label)
 		}
 	}

@@ -186,7 +186,7 @@ var table = prepared([]Axis{
 		field: func(p *Point) any { return &p.Projection },
 	},
 	{
-		Name: "skip", Help: "layers after which a shortcut adds what went into them to what comes out, where both are as wide; none: no shortcuts",
+		Name: "skip", Help: "layers per shortcut, which adds their input to their output if both are equally wide; none: no shortcuts",
 		Title: "layers of a shortcut", Default: "none", Zero: "none",
 		Train: true, Memory: MoreWhereSet,
 		field: func(p *Point) any { return &p.Skip },

@@ -25,7 +25,7 @@ import (
 // A Driver implements driver.Driver.
 type Driver struct {
 	Dry  bool // check launches and products, but run none
-	Late int  // of how many of the next kernels whose blocks meet some blocks come only after the others have given up
+	Late int  // number of cooperative launches to come whose last blocks start only after all others have ended
 
 	Group *allreduce.Group // replicas that add up their gradients; nil: this one is alone
 

@@ -143,8 +143,8 @@ static unsigned atomicAdd(unsigned* p, unsigned v) { const unsigned old = *p; *p
 static unsigned atomicMax(unsigned* p, unsigned v) { const unsigned old = *p; *p = old > v ? old : v; return old; }
 typedef unsigned long long word;
 static word atomicAdd(word* p, word v) { const word old = *p; *p += v; return old; }
-// late says that the last cluster of the grid begins only after all others have ended. Then time flies, so that they
-// soon lose patience.
+// late says that the last cluster of the grid starts only after all others have ended. Each reading of the
+// clock then adds half a second, so that the others soon give up.
 static bool late;
 static long long clock64() { static long long now; return now += late ? 1 << 30 : 1; }
 template <class T> static T min(T a, T b) { return a < b ? a : b; }

@@ -16,8 +16,8 @@ struct segment {
 struct segments { segment of[SEGMENTS]; };
 
 // change: Update.Step of package schedule for N elements from place i on. MOMENTS is their number;
-// two make it Adam. NESTEROV looks ahead by the one. With COPIES, copy receives the new parameter. With LARGEST, largest also covers
-// these elements.
+// two make it Adam. With NESTEROV, SGD with one moment looks ahead. With COPIES, copy receives the new
+// parameter. With LARGEST, largest also covers these elements.
 template <int N>
 __device__ __forceinline__ void change(float& largest, const segment& s, long long i, float scale, float rate, float root, float beta1, float beta2, float epsilon) {
   float w[N], step[N];
