@@ -130,7 +130,7 @@ func backwardTable(stages []stageTimes) *table.Table {
 			stepForward, stepBackward = gain(stages[i-1].forward, s.forward).At, gain(stages[i-1].backward, s.backward).At
 		}
 		us := 1e6 / float64(s.cells)
-		t.Rows = append(t.Rows, []table.Cell{table.Text(s.label), show.Number(us*s.forward.At, "%.3g"), show.Number(us*s.backward.At, "%.3g"),
+		t.Rows = append(t.Rows, []table.Cell{table.Text(s.label), show.Number(us*s.forward.At, "%.4g"), show.Number(us*s.backward.At, "%.4g"),
 			show.Number(gain(stages[0].forward, s.forward).At, "%.2f"), show.Number(gain(stages[0].backward, s.backward).At, "%.2f"),
 			show.Number(stepForward, "%.2f"), show.Number(stepBackward, "%.2f")})
 	}
@@ -142,7 +142,7 @@ func backwardFigure(stages []stageTimes, on study.Target) *plots.Bars {
 	first := stages[0]
 	b := &plots.Bars{
 		Title: "The ladder in training: speed-up of each pass over " + first.label, Subtitle: on.Name,
-		X: plots.Axis{Title: "Speed-up over " + first.label}, Guides: []plots.Guide{{X0: 1, X1: 1}},
+		X: plots.Axis{Title: "Speed-up over " + first.label, Format: show.Times}, Guides: []plots.Guide{{X0: 1, X1: 1}},
 		Value: func(v float64) string { return fmt.Sprintf("%.2f×", v) },
 		Notes: []string{"Backward is training minus forward, weight gradients included. Whiskers span the intervals of both."},
 	}

@@ -61,5 +61,5 @@ func Column(name, key string) table.Column { return table.Column{Name: name, Key
 // Share formats a share of 1 in percent.
 func Share(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
-// Times spells a ratio.
-func Times(v float64) string { return fmt.Sprintf("%g×", v+0) }
+// Times spells a ratio, without the last digits of a sum such as 1 + 0.1 + 0.1.
+func Times(v float64) string { return fmt.Sprintf("%.6g×", v+0) }
