@@ -195,3 +195,13 @@ func variables(environ []string) map[string]string {
 }
 
 // The helpers that read files of /proc and /sys take a missing file for an empty one.
+
+// Commit names the program's commit in a few letters, with + if it was built from a changed working tree;
+// "": unknown.
+func (t Tool) Commit() string {
+	s := t.Revision[:min(len(t.Revision), 10)]
+	if s != "" && t.Dirty != nil && *t.Dirty {
+		s += "+"
+	}
+	return s
+}

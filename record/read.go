@@ -53,6 +53,11 @@ type Set struct {
 	Dir      string // the run's folder; empty where records came without a manifest
 }
 
+// Program names the program of a run by its commit, or else by when the run began.
+func (s Set) Program() string {
+	return cmp.Or(s.Manifest.Environment.Tool.Commit(), s.Manifest.Started.UTC().Format("2006-01-02 15:04"))
+}
+
 // read reads a run and leaves its label empty.
 func read(path string) (Set, []Warning, error) {
 	where, err := locate(path)

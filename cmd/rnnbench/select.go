@@ -148,13 +148,7 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]recor
 		}
 	}
 	sets, warnings, err := record.ReadAllFrom(p.in, paths)
-	const enough = 5 // to see what is wrong with a file
-	for _, w := range warnings[:min(enough, len(warnings))] {
-		p.Warn("%v", w)
-	}
-	if more := len(warnings) - enough; more > 0 {
-		p.Warn("omitted similar warnings about %s", plural(more, "line"))
-	}
+	warnSome(p, warnings)
 	if err != nil {
 		return nil, exit.With(exit.Error, err, "runs in "+dir+" are named by id or label; without a name, the command reads the latest")
 	}
@@ -162,6 +156,17 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]recor
 		return sets, noRecords(args)
 	}
 	return sets, nil
+}
+
+// warnSome prints warnings about lines of files, as many as it takes to see what is wrong with a file.
+func warnSome(p *program, warnings []record.Warning) {
+	const enough = 5
+	for _, w := range warnings[:min(enough, len(warnings))] {
+		p.Warn("%v", w)
+	}
+	if more := len(warnings) - enough; more > 0 {
+		p.Warn("omitted similar warnings about %s", plural(more, "line"))
+	}
 }
 
 // completeRuns completes the runs of the results folder, the latest first, and their labels.

@@ -122,7 +122,7 @@ func (t *Table) text(w *bytes.Buffer, o Options) error {
 	switch {
 	case len(s.Columns) == 0:
 		return errors.New("no columns to show")
-	case len(s.Rows) == 0 && len(t.Folded) > 0:
+	case len(s.Rows) == 0 && len(t.Notes) > 0:
 		s.heading()
 		s.footnotes()
 		return nil

@@ -163,7 +163,8 @@ func Runs(base Side, sides []Side, o Options) ([]Comparison, error) {
 	if len(sides) == 0 {
 		return nil, fmt.Errorf("compare: %w: nothing to compare with %s", ErrNothing, base.Label)
 	}
-	before, err := index(base, o)
+	key := func(r *record.Record) string { return keyOf(r, o) }
+	before, err := index(base, key)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +173,7 @@ func Runs(base Side, sides []Side, o Options) ([]Comparison, error) {
 		if err := sameDevice(base, side, o); err != nil {
 			return nil, err
 		}
-		after, err := index(side, o)
+		after, err := index(side, key)
 		if err != nil {
 			return nil, err
 		}

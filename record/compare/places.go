@@ -43,7 +43,8 @@ func (s Side) records() []record.Record {
 	return list
 }
 
-func index(s Side, o Options) (places, error) {
+// index collects the places of a side. key tells places apart.
+func index(s Side, key func(*record.Record) string) (places, error) {
 	p := places{at: map[string]*place{}}
 	for n, run := range s.Runs {
 		for i := range run.Records {
@@ -51,13 +52,13 @@ func index(s Side, o Options) (places, error) {
 			if r.Passing() {
 				continue // counts as not measured
 			}
-			key := keyOf(r, o)
-			at := p.at[key]
+			name := key(r)
+			at := p.at[name]
 			switch {
 			case at == nil:
 				at = &place{record: r, runs: slices.Repeat([]float64{math.NaN()}, len(s.Runs))}
-				p.keys = append(p.keys, key)
-				p.at[key] = at
+				p.keys = append(p.keys, name)
+				p.at[name] = at
 			case at.record.Device != r.Device:
 				return p, fmt.Errorf("compare: %s measured on %s and on %s: choose the records of one device", s.Label, at.record.Device, r.Device)
 			case ok(at.record) && !ok(r):
@@ -103,7 +104,12 @@ func keyOf(r *record.Record, o Options) string {
 	if o.Across {
 		q.Device = ""
 	}
-	return fmt.Sprintf("%s|%s|%t|%s|%s", q.Key(), q.Mode.Cache, q.Mode.Graph, q.Mode.Timer, q.Mode.Data)
+	return q.Key() + modeOf(r)
+}
+
+// modeOf is how a point was measured.
+func modeOf(r *record.Record) string {
+	return fmt.Sprintf("|%s|%t|%s|%s", r.Mode.Cache, r.Mode.Graph, r.Mode.Timer, r.Mode.Data)
 }
 
 // logs returns the sorted logarithms of r's times. Times without a finite logarithm are left out.
