@@ -51,13 +51,7 @@ func (f *abFlags) check(dash int, args []string) error {
 		return exit.Misuse(fmt.Errorf("invalid labels %q and %q: labels must differ and be valid folder names", labels[0], labels[1]), hint)
 	}
 	f.Command = args[2:]
-	for _, a := range f.Command {
-		name, _, _ := strings.Cut(a, "=")
-		if slices.Contains([]string{"--out", "--label", "--resume", "--dry-run", "--print-config", "--profile", "--help", "-h"}, name) {
-			return exit.Misuse(fmt.Errorf("the sweep of compare --ab does not take %s: each run is new and has its own folder", name), "put --out before -- to name the folder of all runs")
-		}
-	}
-	return nil
+	return ownFolder(f.Command, "compare --ab")
 }
 
 // run runs both programs and returns the two sides as compare's arguments.

@@ -31,30 +31,38 @@ func manyRuns(t *testing.T, dir string, runs int, slow func(run int, r *record.R
 		m.Environment.Tool.Time = fmt.Sprintf("2026-11-%02dT10:00:00Z", 1+run)
 		m.Environment.Tool.Dirty = new(bool)
 		at := filepath.Join(dir, "nested", fmt.Sprintf("run-%02d", run))
-		if err := os.MkdirAll(at, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		var lines bytes.Buffer
-		out := json.NewEncoder(&lines)
-		for _, r := range s[0].Records {
-			by := slow(run, &r) * (1 + 0.005*rng.NormFloat64())
-			r.Samples = &record.Samples{Iters: []int{1, 1, 1}, Wall: []float64{1e-3 * by, 1.001e-3 * by, 1.002e-3 * by}}
-			st, _ := record.Summarize(r.Samples.Wall, 0)
-			r.Stats, r.Rate = &st, nil
-			if err := out.Encode(r); err != nil {
-				t.Fatal(err)
-			}
-		}
 		text, err := json.Marshal(m)
+		if err == nil {
+			err = os.MkdirAll(at, 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(at, "manifest.json"), text, 0o644)
+		}
+		if err == nil {
+			err = writeTimes(at, s[0].Records, func(r *record.Record) float64 {
+				return 1e-3 * slow(run, r) * (1 + 0.005*rng.NormFloat64())
+			})
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, text := range map[string][]byte{"manifest.json": text, "records.jsonl": lines.Bytes()} {
-			if err := os.WriteFile(filepath.Join(at, name), text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+	}
+}
+
+// writeTimes writes records to the run's folder at, with other times in seconds.
+func writeTimes(at string, records []record.Record, seconds func(r *record.Record) float64) error {
+	var lines bytes.Buffer
+	out := json.NewEncoder(&lines)
+	for _, r := range records {
+		s := seconds(&r)
+		r.Samples = &record.Samples{Iters: []int{1, 1, 1}, Wall: []float64{s, 1.001 * s, 1.002 * s}}
+		st, _ := record.Summarize(r.Samples.Wall, 0)
+		r.Stats, r.Rate = &st, nil
+		if err := out.Encode(r); err != nil {
+			return err
 		}
 	}
+	return os.WriteFile(filepath.Join(at, "records.jsonl"), lines.Bytes(), 0o644)
 }
 
 func TestHistory(t *testing.T) {

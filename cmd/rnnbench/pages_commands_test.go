@@ -221,6 +221,9 @@ func TestGuideRuns(t *testing.T) {
 func notRun(args []string) string {
 	for _, x := range []struct{ word, why string }{
 		{"--ab", "it needs two programs"},
+		{"bisect", "it needs two programs"},
+		{"nightly/", "it needs many runs"},
+		{"--git", "it needs a repository of runs"},
 		{"compare", "it needs two runs of those names"},
 		{"cuda:0", "it needs a GPU"},
 		{"all", "it takes minutes"},

@@ -45,6 +45,9 @@ func TestMain(m *testing.M) {
 		os.Exit(process(os.Args[2:]))
 	}
 	if os.Getenv(beProgram) != "" {
+		if takes := os.Getenv(takesVariable); takes != "" {
+			os.Exit(runRetimed(os.Args[1:], takes))
+		}
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	for _, v := range os.Environ() {

@@ -89,6 +89,26 @@ func (t *Turns) MakeFolder(dir string, start time.Time) error {
 	return err
 }
 
+// Continue finds the finished runs of each program in Dir.
+func (t *Turns) Continue() error {
+	for i, p := range t.Programs {
+		t.Done[i] = nil
+		folder := filepath.Join(t.Dir, p.Label)
+		entries, err := os.ReadDir(folder)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			run := filepath.Join(folder, e.Name())
+			m, err := record.ReadManifest(run)
+			if err == nil && m.Finished != nil && m.Exit != nil && (*m.Exit == 0 || *m.Exit == t.Failures) {
+				t.Done[i] = append(t.Done[i], run)
+			}
+		}
+	}
+	return nil
+}
+
 // order returns the sequence of runs. They are pairs of both programs, and every second pair is
 // reversed, so that a machine that slows down slows both programs alike.
 func order(runs int, seed uint64) []int {
