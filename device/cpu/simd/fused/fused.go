@@ -96,17 +96,3 @@ func (k *Kernel) Run(v []Vector, at []uintptr, n, rows int) {
 		k.interpretRows(v, n, rows, 1)
 	}
 }
-
-// interpretRows interprets the program in Go for each row of each step.
-func (k *Kernel) interpretRows(v []Vector, n, rows, steps int) {
-	row := make([][]float32, len(v))
-	for s := range steps {
-		for r := range rows {
-			for i := range v {
-				w := &v[i]
-				row[i] = w.Data[w.From+s*(w.Step+(rows-1)*w.Row)+r*w.Row:][:n]
-			}
-			k.interpret(row, n)
-		}
-	}
-}

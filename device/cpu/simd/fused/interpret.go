@@ -2,6 +2,8 @@ package fused
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 
 	"rnnbench/device/cpu/simd"
 	"rnnbench/rnn/cell"
@@ -41,14 +43,34 @@ func (k *Kernel) compile(l simd.Level) []step {
 	return steps
 }
 
-// interpret runs the program operation by operation, over a few units at a time.
-func (k *Kernel) interpret(v [][]float32, n int) {
-	const units, few = 64, 16
-	var memory [few * units]float32
-	temps := memory[:]
-	if need := k.program.Temps() * units; need > len(temps) {
-		temps = make([]float32, need)
+// StepUnits is how many units each operation computes at a time where no assembly interprets a program.
+const StepUnits = 64
+
+// stepTemps holds memory for temporaries between interpretations. A scan of few channels interprets
+// so many short rows that memory for each would take most of the time.
+var stepTemps = sync.Pool{New: func() any { return new([]float32) }}
+
+// interpretRows interprets the program in Go for each row of each step.
+func (k *Kernel) interpretRows(v []Vector, n, rows, steps int) {
+	temps := stepTemps.Get().(*[]float32)
+	defer stepTemps.Put(temps)
+	*temps = slices.Grow((*temps)[:0], k.program.Temps()*min(n, StepUnits))
+	row := make([][]float32, len(v))
+	for s := range steps {
+		for r := range rows {
+			for i := range v {
+				w := &v[i]
+				row[i] = w.Data[w.From+s*(w.Step+(rows-1)*w.Row)+r*w.Row:][:n]
+			}
+			k.interpret(row, (*temps)[:cap(*temps)], n)
+		}
 	}
+}
+
+// interpret runs the program operation by operation, over a few units at a time. temps is memory for
+// the temporaries.
+func (k *Kernel) interpret(v [][]float32, temps []float32, n int) {
+	units := min(n, StepUnits)
 	for from := 0; from < n; from += units {
 		to := min(from+units, n)
 		at := func(i int) []float32 {

@@ -326,3 +326,21 @@ func inTurns(b *testing.B, first, second func()) {
 	b.ReportMetric(float64(least[1]), "interpreter-ns")
 	b.ReportMetric(0, "ns/op")
 }
+
+// TestInterpretedRowsShareMemory: however many rows a scan has, its interpretation allocates as little as
+// for one.
+func TestInterpretedRowsShareMemory(t *testing.T) {
+	k := &Loop{rows: interpreter(simd.Generic, catalog.OfScan(cell.SRU, Forward))}
+	const units, most = 2, 1000
+	v := make([]Vector, len(k.Vectors()))
+	for i := range v {
+		v[i] = Vector{Data: make([]float32, units*most), Row: units, Step: units}
+	}
+	at := make([]uintptr, len(v))
+	allocated := func(steps int) float64 {
+		return testing.AllocsPerRun(20, func() { k.Run(v, at, units, 1, steps, false) })
+	}
+	if one, many := allocated(1), allocated(most); many > one+most/100 { // the collector may empty the pool
+		t.Errorf("%v allocations for a row, %v for %d rows", one, many, most)
+	}
+}
