@@ -151,7 +151,7 @@ func (by sharer) Scan(op schedule.Op, workers int) predict.Scan {
 
 // perRow returns the program of l, for the cost model.
 func (l *loop) perRow() predict.Loop {
-	f := predict.Loop{Program: l.Program()}
+	f := predict.Loop{Program: l.Program(), Interpreted: !l.Assembled()}
 	for _, at := range l.at {
 		if at.moves == perStep {
 			f.Vectors++

@@ -97,7 +97,11 @@ const copyLine = 0.8e-9
 func (c core) rows(prog cell.Program, rows, units int, all int64) float64 {
 	reads, writes := prog.Vectors()
 	vectors := len(reads) + len(writes)
-	compute := float64(rows) * (c.row + c.vector*float64(vectors) + float64(ceil(units, line))*c.instructions(prog))
+	each := float64(ceil(units, line)) * c.instructions(prog)
+	if c.Level == simd.Generic {
+		each = c.interpreted(prog, units)
+	}
+	compute := float64(rows) * (c.row + c.vector*float64(vectors) + each)
 	return max(compute, c.moveOf(int64(4*vectors*rows*units), all))
 }
 
@@ -117,9 +121,31 @@ func perStepVectors(p cell.Program) int {
 	return len(own)
 }
 
+// interpreted returns the seconds of a program that no assembly computes, for a row of so many units.
+func (c core) interpreted(prog cell.Program, units int) float64 {
+	if c.Level == simd.Generic {
+		return c.dispatch*float64(len(prog)*ceil(units, fused.StepUnits)) + float64(units)/line*c.instructions(prog)
+	}
+	width := line
+	if c.Level.Base() == simd.AVX2 {
+		width /= 2
+	}
+	full := units / width // registers, which run in blocks of four, two and one
+	blocks, part := full/4+ceil(full%4, 2), 0.0
+	if units%width > 0 {
+		reads, writes := prog.Vectors()
+		blocks, part = blocks+1, c.part*float64(len(reads)+len(writes))
+	}
+	return c.dispatch*float64(len(prog)*blocks) + part + c.scanned*float64(ceil(units, width)*width)/line*c.instructions(prog)
+}
+
 // loop returns the seconds of a scan's program for so many rows of units, some of which run
 // together.
 func (c core) loop(l Loop, rows, together, units int) float64 {
-	compute := float64(ceil(rows, together)) * (c.scanRow + c.scanned*float64(ceil(units, line))*c.instructions(l.Program))
+	each := c.scanned * float64(ceil(units, line)) * c.instructions(l.Program)
+	if l.Interpreted {
+		each = c.interpreted(l.Program, units)
+	}
+	compute := float64(ceil(rows, together)) * (c.scanRow + each)
 	return max(compute, c.move(int64(4*l.Vectors*rows*units), 1))
 }

@@ -6,6 +6,8 @@ import (
 
 	"rnnbench/device/cpu/gemm"
 	"rnnbench/device/cpu/simd"
+	"rnnbench/device/cpu/simd/fused"
+	"rnnbench/device/cpu/simd/fused/catalog"
 	"rnnbench/rnn/cell"
 	"rnnbench/rnn/schedule"
 )
@@ -212,6 +214,48 @@ func TestRowsTakeTheLonger(t *testing.T) {
 		computing, moving := 8*16*on.instructions(prog), float64(bytes)/c.bytes
 		if got, want := on.rows(prog, 8, 256, 0), max(computing, moving); got < 0.99*want || got > 1.01*want {
 			t.Errorf("%s: %v s, want %v s of %v s to compute and %v s to move", c.name, got, want, computing, moving)
+		}
+	}
+}
+
+// TestPredictedInterpretation compares predictions for rows of scans that no assembly computes with
+// times of a Zen 5 core in nanoseconds. Each operation takes time to dispatch, and units that fill no
+// register take a pass of their own. That core is faster than the one of the rates by a factor.
+func TestPredictedInterpretation(t *testing.T) {
+	units := []int{2, 8, 16, 24, 32, 64}
+	for _, c := range []struct {
+		level          simd.Level
+		cell           string
+		backward       bool
+		fastest, least float64 // how many times as fast as predicted that core is, at most and at least
+		took           []float64
+	}{
+		{simd.Generic, "sru", false, 1.3, 0.8, []float64{227, 447, 694, 954, 1162, 2123}},
+		{simd.Generic, "sru", true, 1.3, 0.8, []float64{205, 296, 411, 529, 640, 1091}},
+		{simd.Generic, "rg-lru", false, 1.3, 0.8, []float64{326, 671, 1098, 1506, 1995, 3993}},
+		{simd.Generic, "mingru", false, 1.3, 0.8, []float64{170, 280, 419, 579, 719, 1314}},
+		{simd.Generic, "gilr", true, 1.3, 0.8, []float64{89, 113, 139, 170, 194, 303}},
+		{simd.AVX2, "sru", false, 1.9, 0.9, []float64{61, 37, 42, 73, 63, 124}},
+		{simd.AVX2, "rg-lru", true, 1.9, 0.9, []float64{101, 85, 100, 179, 136, 264}},
+		{simd.AVX2, "mingru", false, 1.9, 0.9, []float64{29, 23, 27, 43, 45, 84}},
+		{simd.AVX2, "qrnn", true, 1.9, 0.9, []float64{29, 20, 26, 42, 39, 69}},
+		{simd.AVX512, "sru", false, 1.7, 0.9, []float64{67, 69, 40, 105, 53, 84}},
+		{simd.AVX512, "sru", true, 1.7, 0.9, []float64{59, 60, 41, 97, 53, 81}},
+		{simd.AVX512, "rg-lru", false, 1.7, 0.9, []float64{92, 90, 52, 122, 71, 118}},
+		{simd.AVX512, "mingru", true, 1.7, 0.9, []float64{45, 45, 29, 74, 41, 58}},
+		{simd.AVX512, "gilr", true, 1.7, 0.9, []float64{29, 28, 18, 45, 23, 32}},
+	} {
+		l := Loop{Program: catalog.OfScan(cell.Lookup(c.cell), fused.Forward), Interpreted: true}
+		if c.backward {
+			l.Program = catalog.OfScan(cell.Lookup(c.cell), fused.Backward)
+		}
+		on := zen
+		on.Level = c.level
+		for i, n := range units {
+			got := 1e9 * newCore(on).loop(l, 1, 1, n)
+			if ratio := got / c.took[i]; ratio < c.least || ratio > c.fastest {
+				t.Errorf("%v %s backward %v, %d units: predicted %.0f ns, measured %.0f, ratio %.2f", c.level, c.cell, c.backward, n, got, c.took[i], ratio)
+			}
 		}
 	}
 }

@@ -59,6 +59,7 @@ type Scan struct {
 
 // A Loop is the program that a scan runs for each row.
 type Loop struct {
-	Program cell.Program
-	Vectors int // that each row has of its own in memory
+	Program     cell.Program
+	Interpreted bool // operation by operation, as no assembly computes the program
+	Vectors     int  // that each row has of its own in memory
 }
