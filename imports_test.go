@@ -64,7 +64,7 @@ var rooms = map[string][][]string{
 	"device/cuda": {
 		{"device/cuda/driver", "device/cuda/ints"},
 		{"device/cuda/codegen"},
-		{"device/cuda/launch"},
+		{"device/cuda/launch", "device/cuda/image"},
 		{"device/cuda/pointwise", "device/cuda/persistent/kernels"},
 		{"device/cuda/gemm", "device/cuda/persistent", "device/cuda/scan"},
 		{"device/cuda/persistent/barrier", "device/cuda/persistent/stack"},

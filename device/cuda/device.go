@@ -22,6 +22,7 @@ import (
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/gemm"
+	"rnnbench/device/cuda/image"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/lower"
 	"rnnbench/device/cuda/persistent"
@@ -37,10 +38,9 @@ type Device struct {
 	wattmeter
 	driver     driver.Driver
 	compiler   driver.Compiler
-	cache      string // folder of compiled kernels; "": none
 	properties driver.Properties
 	kernels    map[string]driver.Kernel // by key
-	ahead      map[string]*image        // by key; not loaded yet
+	ahead      map[string]*pending      // by key; not loaded yet
 	compilers  chan struct{}            // limits how many compile at the same time
 	eviction   driver.Pointer           // memory for Evict; 0: none yet
 	networks   map[driver.Network]lower.Network
@@ -61,8 +61,8 @@ var (
 // that is "".
 func New(d driver.Driver, c driver.Compiler, cache string) *Device {
 	return &Device{
-		wattmeter: wattmeter{d}, driver: d, compiler: c, cache: cache, properties: d.Properties(),
-		kernels: map[string]driver.Kernel{}, ahead: map[string]*image{}, compilers: make(chan struct{}, runtime.NumCPU()),
+		wattmeter: wattmeter{d}, driver: d, compiler: image.Kept(c, cache), properties: d.Properties(),
+		kernels: map[string]driver.Kernel{}, ahead: map[string]*pending{}, compilers: make(chan struct{}, runtime.NumCPU()),
 		networks: map[driver.Network]lower.Network{},
 	}
 }

@@ -1,17 +1,13 @@
 package cuda
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"rnnbench/device/cuda/codegen"
 	"rnnbench/device/cuda/driver"
+	"rnnbench/device/cuda/image"
 	"rnnbench/device/cuda/launch"
 	"rnnbench/device/cuda/lower"
 	"rnnbench/rnn/knob"
@@ -21,18 +17,8 @@ import (
 // Kernels are compiled in parallel and once each, kept in a folder between runs, and loaded when a
 // program needs them.
 
-// keyOf identifies the image of s by compiler c and its file format, since other versions of this
-// program use the same folder.
-func keyOf(c driver.Compiler, s codegen.Source) string {
-	sum := sha256.New()
-	for _, text := range []string{"behind its sum", c.Version(), s.Name, codegen.Intrinsics(), codegen.Common(), s.Text} {
-		fmt.Fprintf(sum, "%d %s", len(text), text)
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:40]
-}
-
-// An image is a kernel that is being compiled, or waits to be loaded.
-type image struct {
+// A pending is a kernel that is being compiled, or waits to be loaded.
+type pending struct {
 	codegen.Source
 	done chan struct{}
 	code []byte
@@ -63,12 +49,12 @@ func (d *Device) begin(commands []launch.Command) map[*codegen.Source]string {
 		if s.Launch == nil || keys[s.Source] != "" {
 			continue
 		}
-		key := keyOf(d.compiler, *s.Source)
+		key := image.Key(d.compiler, s.Source.Name, codegen.Common()+s.Source.Text)
 		keys[s.Source] = key
 		if _, ok := d.kernels[key]; ok || d.ahead[key] != nil {
 			continue
 		}
-		m := &image{Source: *s.Source, done: make(chan struct{})}
+		m := &pending{Source: *s.Source, done: make(chan struct{})}
 		d.ahead[key] = m
 		go func() {
 			defer close(m.done)
@@ -142,44 +128,11 @@ func (d *Device) fits(l *driver.Launch) error {
 	return nil
 }
 
-// compile returns the image of s from the cache. Otherwise it compiles s and stores the image there
-// after its SHA-256 sum, so that a damaged file is compiled again.
+// compile returns the image of s.
 func (d *Device) compile(s codegen.Source) ([]byte, error) {
-	path := ""
-	if d.cache != "" {
-		path = filepath.Join(d.cache, keyOf(d.compiler, s))
-		if kept, err := os.ReadFile(path); err == nil && len(kept) > sha256.Size {
-			if sum := sha256.Sum256(kept[sha256.Size:]); bytes.Equal(kept[:sha256.Size], sum[:]) {
-				return kept[sha256.Size:], nil
-			}
-		}
-	}
-	image, err := d.compiler.Compile(s.Name, codegen.Common()+s.Text)
+	code, err := d.compiler.Compile(s.Name, codegen.Common()+s.Text)
 	if err != nil {
 		return nil, fmt.Errorf("cuda: compiling kernel %s: %w", s.Name, err)
 	}
-	if path != "" {
-		sum := sha256.Sum256(image)
-		keep(path, append(sum[:], image...))
-	}
-	return image, nil
-}
-
-// keep writes a file as a whole or not at all. Failing is no error: then the kernel is compiled
-// again.
-func keep(path string, data []byte) {
-	if os.MkdirAll(filepath.Dir(path), 0o777) != nil {
-		return
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".new*")
-	if err != nil {
-		return
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
+	return code, nil
 }
