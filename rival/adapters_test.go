@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"rnnbench/cells"
@@ -41,7 +42,7 @@ func TestPyTorch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loading PyTorch takes seconds")
 	}
-	p := python()
+	p, _ := torchPython()
 	if p == "" {
 		t.Skip(noTorch)
 	}
@@ -52,22 +53,24 @@ func TestPyTorch(t *testing.T) {
 	})
 }
 
-// python is one that has PyTorch and NumPy; "": none has.
-func python() string {
-	for _, p := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(p, "-c", "import torch, numpy").Run() == nil {
-			return p
+// torchPython is a python that has PyTorch and NumPy, or "", and whether that PyTorch has scans. It is
+// looked for once, since loading PyTorch takes seconds.
+var torchPython = sync.OnceValues(func() (python string, scans bool) {
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		look := exec.Command(python, "-c", "import torch, numpy; print('found'); import torch._higher_order_ops.associative_scan")
+		if out, err := look.Output(); strings.HasPrefix(string(out), "found") {
+			return python, err == nil
 		}
 	}
-	return ""
-}
+	return "", false
+})
 
 // standIn is the command of an adapter whose package is a stand-in: it computes on a processor, by PyTorch.
 func standIn(t *testing.T, adapter string) []string {
 	if testing.Short() {
 		t.Skip("loading PyTorch takes seconds")
 	}
-	p := python()
+	p, _ := torchPython()
 	if p == "" {
 		t.Skip(noTorch)
 	}

@@ -3,7 +3,6 @@ package rival_test
 import (
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,21 +31,18 @@ func scan(t *testing.T, name string) []string {
 	if testing.Short() {
 		t.Skip("loading PyTorch takes seconds")
 	}
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import torch, numpy").Run() != nil {
-			continue
-		}
-		path := []string{"testdata/standins"}
-		if exec.Command(python, "-c", "import torch._higher_order_ops.associative_scan").Run() != nil {
-			path = append(path, "testdata/standins/newer")
-		}
-		for i := range path {
-			path[i] = must(filepath.Abs(path[i]))
-		}
-		return []string{"env", "PYTHONPATH=" + strings.Join(path, string(os.PathListSeparator)), python, "../rivals/scans.py", name}
+	python, newer := torchPython()
+	if python == "" {
+		t.Skip(noTorch)
 	}
-	t.Skip("no python3 here has PyTorch and NumPy: apt-get install python3-torch")
-	return nil
+	path := []string{"testdata/standins"}
+	if !newer {
+		path = append(path, "testdata/standins/newer")
+	}
+	for i := range path {
+		path[i] = must(filepath.Abs(path[i]))
+	}
+	return []string{"env", "PYTHONPATH=" + strings.Join(path, string(os.PathListSeparator)), python, "../rivals/scans.py", name}
 }
 
 func must[T any](v T, err error) T {
