@@ -41,11 +41,15 @@ type Kernel struct {
 // interpreter.
 func New(l simd.Level, c *cell.Cell, pass Pass) *Kernel {
 	p := catalog.OfStep(c, pass)
-	if run := kernelTable.find(l, p); run != nil {
-		return &Kernel{program: p, vectors: catalog.Vectors(p), run: run}
-	}
-	return interpreter(l, p)
+	return madeKernels.of(l, p, func() *Kernel {
+		if run := kernelTable.find(l, p); run != nil {
+			return &Kernel{program: p, vectors: catalog.Vectors(p), run: run}
+		}
+		return interpreter(l, p)
+	})
 }
+
+var madeKernels memo[*Kernel]
 
 // interpreter returns a kernel that interprets p.
 func interpreter(l simd.Level, p cell.Program) *Kernel {

@@ -23,12 +23,16 @@ type Loop struct {
 // otherwise the interpreter.
 func NewLoop(l simd.Level, c *cell.Cell, pass Pass) *Loop {
 	p := catalog.OfScan(c, pass)
-	width := 16
-	if l.Base() == simd.AVX2 {
-		width = 8
-	}
-	return &Loop{rows: interpreter(l, p), run: loopTable.find(l, p), width: width}
+	return madeLoops.of(l, p, func() *Loop {
+		width := 16
+		if l.Base() == simd.AVX2 {
+			width = 8
+		}
+		return &Loop{rows: interpreter(l, p), run: loopTable.find(l, p), width: width}
+	})
 }
+
+var madeLoops memo[*Loop]
 
 // Assembled reports whether the loop is assembly.
 func (k *Loop) Assembled() bool { return k.run != nil }
