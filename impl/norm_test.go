@@ -79,8 +79,6 @@ func TestNormDeclines(t *testing.T) {
 	plain := rnn.Problem{Cell: cell.LSTM.Norm(), Norm: rnn.NormLayer, Input: 4, Hidden: 6, Layers: 1, Batch: 1, Steps: 2}
 	headed, narrow, sru, batch := plain, plain, plain, plain
 	batch.Norm, batch.Cell = rnn.NormBatch, cell.LSTM
-	kinked := batch
-	kinked.Cell, kinked.Pass = cell.RNNReLU, rnn.Train
 	headed.Heads, narrow.Projection, sru.Cell = 2, 3, cell.SRU
 	for _, c := range []struct {
 		technique string
@@ -88,7 +86,6 @@ func TestNormDeclines(t *testing.T) {
 		want      string
 	}{
 		{"naive", batch, "only cudnnstyle, persistent, scan and newton"},
-		{"persistent", kinked, "not checked together"},
 		{"naive", sru, "no layer of sru with normalised products is published"},
 		{"naive", headed, "would mix the heads"},
 		{"cudnnstyle", narrow, "both a projection and normalised products"},

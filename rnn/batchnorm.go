@@ -30,8 +30,6 @@ func declineBatchNorm(t Technique, p Problem) error {
 	switch {
 	case !can:
 		return decline("needs the input products of all steps at once, which only cudnnstyle, persistent, scan and newton form: set norm to none")
-	case p.Pass == Train && p.Cell.Kinked():
-		return decline("and the kink of %v are not checked together in training: set norm to none, or take another cell", p.Cell)
 	case p.Steps == 1 || p.Calls > 0:
 		return decline("has statistics of many steps, but a run computes %d: set norm to none", p.Steps)
 	case p.Lengths != "" || p.History > 0 || p.Heads > 1 || p.Projection > 0:

@@ -271,7 +271,7 @@ func Once[T any](d *Data, key any, make func(d *Data) T) T {
 
 // distinctOf is the number of different sequences that p gets if distinct are asked for.
 func Distinct(p Problem, distinct int) int {
-	if p.Lengths != "" {
+	if p.Lengths != "" || p.Norm == NormBatch && p.Pass == Train && p.Cell.Kinked() {
 		return p.Batch
 	}
 	return min(max(distinct, 1), p.Batch)

@@ -267,7 +267,7 @@ func BatchNormal(precision rnn.Precision) []rnn.Problem {
 		}
 		for j, p := range []rnn.Problem{plain, wide, symbols, turned, reset} {
 			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
-				if p.Pass = pass; (!testing.Short() || (i+j+int(precision))%3 == int(pass)) && !(pass == rnn.Train && c.Kinked()) {
+				if p.Pass = pass; !testing.Short() || (i+j+int(precision))%3 == int(pass) {
 					ps = append(ps, p)
 				}
 			}

@@ -75,7 +75,7 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 			if i%3 == j {
 				q, once := p, o
 				q.Layers, q.Skip = 3, 1
-				if i%2 == 0 && !c.Kinked() {
+				if i%2 == 0 {
 					q.Norm = rnn.NormBatch
 				}
 				t.Run(q.String(), func(t *testing.T) { trainOnce(t, d, tech, q, once) })

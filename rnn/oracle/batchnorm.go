@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"math"
+	"slices"
 
 	"rnnbench/rnn"
 	"rnnbench/rnn/schedule"
@@ -11,6 +12,7 @@ import (
 type refBatchNorm struct {
 	gain        []float32
 	hat         []float64 // rows × gates·hidden
+	mean        []float64 // of the products
 	root, dGain []float64
 }
 
@@ -42,10 +44,10 @@ func (m *refBatchNorm) forward(r *reference, pre []float64) {
 		r.lossy.single(values)
 		r.lossy.store(values)
 	}
-	mean := meanOf(r, pre, cols)
+	m.mean = meanOf(r, pre, cols)
 	m.hat = make([]float64, len(pre))
 	for i, v := range pre {
-		m.hat[i] = v - mean[i%cols]
+		m.hat[i] = v - m.mean[i%cols]
 	}
 	keep(m.hat)
 	squares := make([]float64, len(pre))
@@ -88,4 +90,84 @@ func (m *refBatchNorm) backward(r *reference, d []float64) {
 	}
 	r.lossy.single(d)
 	r.lossy.store(d)
+}
+
+// product is the product that value i of pre comes from.
+func (m *refBatchNorm) product(pre []float64, i int) float64 {
+	if m == nil {
+		return pre[i]
+	}
+	k := i % len(m.gain)
+	return m.hat[i]*m.root[k] + m.mean[k]
+}
+
+// errors turns the variances of the rounding errors of products into those of what is normalised. See
+// reference.variances for the terms.
+//
+//   - The product, its difference from the mean and that over the root are stored, each with an error of
+//     up to u of itself.
+//   - The root errs as the products do, since a weight errs alike in all rows. The mean errs as one of N
+//     rows does: inputErrors has the weights' part.
+//   - The sums over N rows err by up to N·ε² of the terms' mean square.
+func (m *refBatchNorm) errors(r *reference, variances []float64) {
+	if m == nil {
+		return
+	}
+	cols, rows, u, ε := len(m.gain), float64(r.p.Steps*r.p.Batch), r.p.Precision.Epsilon(), rnn.FP32.Epsilon()
+	mean, sums := meanOf(r, variances, cols), rows*ε*ε
+	for i, hat := range m.hat {
+		k, product, gain := i%cols, m.product(nil, i), float64(m.gain[i%cols])
+		moved := variances[i] + (hat*hat+1/rows)*mean[k] + u*u*product*product + sums*(m.mean[k]*m.mean[k]+m.root[k]*m.root[k])
+		variances[i] = m.slope(k)*m.slope(k)*moved + hat*hat*gain*gain*(2*u*u+sums)
+	}
+}
+
+// slope is by how much what is normalised changes with a product, if mean and root stay.
+func (m *refBatchNorm) slope(k int) float64 { return float64(m.gain[k]) / m.root[k] }
+
+// along turns d into the change of what a gate reads of its products. d has how these change, each row as
+// often as the batch repeats its sequence. gain has how the gain changes.
+func (m *refBatchNorm) along(r *search, d, gain []float64, gate int) {
+	if m == nil {
+		return
+	}
+	h, cols := r.p.Hidden, len(m.gain)
+	mean, slope := make([]float64, h), make([]float64, h)
+	hat := func(i int) float64 { return m.hat[i/h*cols+gate*h+i%h] }
+	for i, v := range d {
+		mean[i%h] += v / float64(r.p.Steps*r.p.Batch)
+		slope[i%h] += v * hat(i) / float64(r.p.Steps*r.p.Batch)
+	}
+	for i := range d {
+		k, n := i%h, r.Copies(i/h%r.Distinct)
+		d[i] = m.slope(gate*h+k) * (d[i] - n*(mean[k]+hat(i)*slope[k]))
+		if gain != nil {
+			d[i] += n * hat(i) * gain[gate*h+k]
+		}
+	}
+}
+
+// mark does the same with the squares of changes. It leaves out what changes in other rows, which is little.
+func (m *refBatchNorm) mark(r *search, d []float64, gain float64, gate int) {
+	if m == nil {
+		return
+	}
+	h := r.p.Hidden
+	for i := range d {
+		k, n := gate*h+i%h, r.Copies(i/h%r.Distinct)
+		hat := m.hat[i/h*len(m.gain)+k]
+		d[i] = m.slope(k)*m.slope(k)*d[i] + n*n*hat*hat*gain
+	}
+}
+
+// centred returns rows less their mean over all steps and sequences.
+func centred(r *reference, rows []float64, cols int) []float64 {
+	if rows == nil { // one-hot
+		return nil
+	}
+	out, mean := slices.Clone(rows), meanOf(r, rows, cols)
+	for i := range out {
+		out[i] -= mean[i%cols]
+	}
+	return out
 }

@@ -202,12 +202,14 @@ func (r *reference) variances(y *refLayer, below []float64) (inputs, states []fl
 	}
 	out, states := make([]float64, r.rows*h), make([]float64, r.rows*h)
 	if y.in != nil {
-		mulTransposed(out, of(y.in, below), squares(y.weightX), r.rows, h, width)
+		mulTransposed(out, inputErrors(r, y, width+h, below), squares(y.weightX), r.rows, h, width)
 	} else {
-		for i, x := range y.pre { // a one-hot input: the product is a weight
+		for i := range y.pre { // a one-hot input: the product is a weight
+			x := y.batchNorm.product(y.pre, i)
 			out[i] = each * x * x
 		}
 	}
+	y.batchNorm.errors(r, out)
 	weights, sums := squares(y.weightR), make([]float64, b*h)
 	var before []float64
 	for k := range p.Frames() {
@@ -224,6 +226,24 @@ func (r *reference) variances(y *refLayer, below []float64) (inputs, states []fl
 		}
 	}
 	return out, states
+}
+
+// inputErrors returns the variances of the rounding errors of the terms of y's input products, in sums of so
+// many terms, each over the square of its weight. below has those of the inputs; nil: none.
+func inputErrors(r *reference, y *refLayer, terms int, below []float64) []float64 {
+	each, u := ofTerm(r.p.Precision, terms), r.p.Precision.Epsilon()
+	out := make([]float64, len(y.in))
+	for i, v := range y.in {
+		if out[i] = each * v * v; below != nil {
+			out[i] += below[i]
+		}
+	}
+	if y.batchNorm != nil { // the error of a weight moves the mean, too
+		for i, v := range centred(r, y.in, len(y.in)/r.rows) {
+			out[i] += u * u * (v*v - y.in[i]*y.in[i])
+		}
+	}
+	return out
 }
 
 // ofTerm is the variance of a term's rounding errors, relative to the term's square, in a sum of so many terms.
@@ -296,19 +316,15 @@ func (r *reference) gateVariances(y *refLayer, below []float64) (inputs, states 
 	sums := make([]float64, r.rows*gates*h)
 	if y.in == nil {
 		each := ofTerm(p.Precision, 1)
-		for i, x := range y.pre { // a one-hot input: the product is a weight
+		for i := range y.pre { // a one-hot input: the product is a weight
+			x := y.batchNorm.product(y.pre, i)
 			sums[i] = each * x * x
 		}
 	} else {
 		width := len(y.in) / r.rows
-		each, of := ofTerm(p.Precision, width), make([]float64, len(y.in))
-		for i, v := range y.in {
-			if of[i] = each * v * v; below != nil {
-				of[i] += below[i]
-			}
-		}
-		mulTransposed(sums, of, squares(y.weightX), r.rows, gates*h, width)
+		mulTransposed(sums, inputErrors(r, y, width, below), squares(y.weightX), r.rows, gates*h, width)
 	}
+	y.batchNorm.errors(r, sums)
 	for i := range sums {
 		sums[i] += ofSums(p.Precision, y.pre[i], 0, float64(y.biasX[i%(gates*h)]), 0)
 	}
@@ -423,16 +439,12 @@ func (r *search) alongGate(e *residual) [][]float64 {
 	all := make([][]float64, r.p.Reads())
 	for l := range r.layers {
 		y := &r.layers[l]
-		d := make([]float64, r.rows*r.p.Hidden)
-		r.addParameters(d, y, e, l)
-		if dx := e.direction("dx", -1); l < r.p.Ways() && dx != nil {
-			product := make([]float64, len(d))
-			mulTransposed(product, dx, r.gateWeights(y, l), r.rows, r.p.Hidden, r.p.FanIn(0))
-			for i, v := range product {
-				d[i] += v
-			}
+		var dx []float64
+		if l < r.p.Ways() {
+			dx = e.direction("dx", -1)
 		}
-		all[l] = d
+		all[l] = r.alongProducts(y, e, l, dx)
+		r.addParameters(all[l], y, e, l)
 	}
 	return all
 }
@@ -452,12 +464,6 @@ func (r *search) gateMarks(e *residual) [][]float64 {
 		y := &r.layers[l]
 		d := make([]float64, r.rows*h)
 		weight := e.weight("dx", -1)
-		for row := range r.rows {
-			own := r.ownMark(y, e, l, row)
-			for u := range h {
-				d[row*h+u] = own
-			}
-		}
 		if l < r.p.Ways() && weight > 0 {
 			w, width := r.gateWeights(y, l), r.p.FanIn(0)
 			for u := range h {
@@ -468,6 +474,13 @@ func (r *search) gateMarks(e *residual) [][]float64 {
 				for row := range r.rows {
 					d[row*h+u] += weight * sum
 				}
+			}
+		}
+		r.markProducts(d, y, e, l)
+		for row := range r.rows {
+			own := r.ownMark(y, e, l, row)
+			for u := range h {
+				d[row*h+u] += own
 			}
 		}
 		all[l] = d

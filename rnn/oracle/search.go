@@ -271,15 +271,8 @@ func (r *search) along(e *residual) [][]float64 {
 	var level [][]float64 // of the present level's layers
 	for l := range r.layers {
 		y := &r.layers[l]
-		d := make([]float64, r.rows*h)
+		d := r.alongProducts(y, e, l, below)
 		r.addParameters(d, y, e, l)
-		if below != nil {
-			product := make([]float64, len(d))
-			mulTransposed(product, below, y.weightX, r.rows, h, p.FanIn(l/p.Ways()))
-			for i, v := range product {
-				d[i] += v
-			}
-		}
 		before, sums := e.direction("grad_"+p.Cell.States[0]+"0", l), make([]float64, b*h)
 		own := make([]float64, len(d))
 		for k := range p.Frames() {
@@ -304,8 +297,33 @@ func (r *search) along(e *residual) [][]float64 {
 	return all
 }
 
-// addParameters adds to d the change of ReLU's inputs with a layer's parameters. A parameter's
-// gradient is a sum over the batch, which repeats each distinct sequence.
+// alongProducts is how what ReLU reads of a layer's input products changes, with their weights and with the
+// input, which changes by below; nil: not at all. A parameter's gradient is a sum over the batch, which
+// repeats each distinct sequence.
+func (r *search) alongProducts(y *refLayer, e *residual, l int, below []float64) []float64 {
+	h, width := r.p.Hidden, r.p.FanIn(l/r.p.Ways())
+	kink, _ := r.p.Cell.Kink()
+	gate := kink.Gate * h // the first of its rows of weights
+	d, product := make([]float64, r.rows*h), make([]float64, r.rows*h)
+	w := e.direction("grad_weight_ih", l)
+	switch {
+	case w == nil:
+	case y.in == nil:
+		r.lookUp(y.way, func(row, at int) { copy(d[row*h:(row+1)*h], w[at+gate:at+gate+h]) })
+	default:
+		mulTransposed(d, y.in, narrow(w[gate*width:(gate+h)*width]), r.rows, h, width)
+	}
+	if below != nil {
+		mulTransposed(product, below, r.gateWeights(y, l), r.rows, h, width)
+	}
+	for i, v := range product {
+		d[i] = d[i]*r.Copies(i/h%r.Distinct) + v
+	}
+	y.batchNorm.along(r, d, e.direction("grad_gain_ih", l), kink.Gate)
+	return d
+}
+
+// addParameters adds to d the change of ReLU's inputs with a layer's other parameters.
 func (r *search) addParameters(d []float64, y *refLayer, e *residual, l int) {
 	h, b := r.p.Hidden, r.Distinct
 	kink, _ := r.p.Cell.Kink()
@@ -316,17 +334,6 @@ func (r *search) addParameters(d []float64, y *refLayer, e *residual, l int) {
 			d[i] += v * r.Copies(i/h%b)
 		}
 		clear(product)
-	}
-	w := e.direction("grad_weight_ih", l)
-	switch {
-	case w == nil:
-	case y.in == nil:
-		r.lookUp(y.way, func(row, at int) { copy(product[row*h:(row+1)*h], w[at+gate:at+gate+h]) })
-		add()
-	default:
-		width := r.p.FanIn(l / r.p.Ways())
-		mulTransposed(product, y.in, narrow(w[gate*width:(gate+h)*width]), r.rows, h, width)
-		add()
 	}
 	if w := e.direction("grad_weight_hh", l); w != nil {
 		mulTransposed(product, y.prior(0, 0, len(d), h), narrow(wholeR(r.p, w)), r.rows, h, h)
@@ -372,6 +379,7 @@ func (r *search) marks(e *residual) [][]float64 {
 			}
 			mulTransposed(d, below, squares(y.weightX), r.rows, h, width)
 		}
+		r.markProducts(d, y, e, l)
 		before, sums, weights := make([]float64, b*h), make([]float64, b*h), squares(y.weightR)
 		for i := range before {
 			before[i] = e.weight("grad_"+p.Cell.States[0]+"0", l)
@@ -401,15 +409,32 @@ func (r *search) marks(e *residual) [][]float64 {
 	return all
 }
 
-// ownMark is the part of a row's marks in the gradients of the layer's own parameters.
+// markProducts adds to d the marks in the gradients of the weights of a layer's input products. d has those
+// in the gradient of the input.
+func (r *search) markProducts(d []float64, y *refLayer, e *residual, l int) {
+	h := r.p.Hidden
+	kink, _ := r.p.Cell.Kink()
+	inputs, width := y.in, len(y.in)/r.rows
+	if y.batchNorm != nil { // the mean of the rows has no part in what is normalised
+		inputs = centred(r.reference, y.in, width)
+	}
+	for row := range r.rows {
+		n := r.Copies(row % r.Distinct)
+		in := 1.0 // a one-hot input
+		if inputs != nil {
+			in = norm(inputs[row*width : (row+1)*width])
+		}
+		for u := range h {
+			d[row*h+u] += n * n * in * e.weight("grad_weight_ih", l)
+		}
+	}
+	y.batchNorm.mark(r, d, e.weight("grad_gain_ih", l), kink.Gate)
+}
+
+// ownMark is the part of a row's marks in the gradients of the layer's other parameters.
 func (r *search) ownMark(y *refLayer, e *residual, l, row int) float64 {
 	h, n := r.p.Hidden, r.Copies(row%r.Distinct)
-	in := 1.0 // a one-hot input
-	if y.in != nil {
-		width := len(y.in) / r.rows
-		in = norm(y.in[row*width : (row+1)*width])
-	}
-	return n * n * (in*e.weight("grad_weight_ih", l) + norm(y.prior(0, row*h, (row+1)*h, h))/float64(max(1, r.p.Heads))*e.weight("grad_weight_hh", l) +
+	return n * n * (norm(y.prior(0, row*h, (row+1)*h, h))/float64(max(1, r.p.Heads))*e.weight("grad_weight_hh", l) +
 		e.weight("grad_bias_ih", l) + e.weight("grad_bias_hh", l))
 }
 

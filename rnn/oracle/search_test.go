@@ -13,11 +13,12 @@ import (
 // kinkedProblems are large enough for their gradients to tell which units were on which side.
 func kinkedProblems() []rnn.Problem {
 	base := rnn.Problem{Cell: cell.RNNReLU, Input: 30, Hidden: 32, Layers: 3, Batch: 4, Steps: 14, Pass: rnn.Train, Precision: rnn.BF16}
-	symbols, history, head := base, base, base
+	symbols, history, head, normal := base, base, base, base
+	normal.Norm, normal.Output, normal.Layers = rnn.NormBatch, 20, 2
 	symbols.OneHot, symbols.Input, symbols.Layers, symbols.Output = true, 12, 2, 20
 	history.Precision, history.History = rnn.FP16, 6
 	head.Output, head.Layers = 20, 1
-	return []rnn.Problem{base, symbols, history, head}
+	return []rnn.Problem{base, symbols, history, head, normal}
 }
 
 // vendors is an answer that shows the states of inner layers only after the last step, as a
@@ -121,8 +122,10 @@ func TestMove(t *testing.T) {
 // TestFaultsBesideKinks: no search for sides explains a wrong gate or a largest gradient left out.
 // Nor does it explain one tensor of gradients that is off by little more than the tolerance.
 func TestFaultsBesideKinks(t *testing.T) {
-	for _, p := range kinkedProblems()[:1] {
-		p.Layers = 2
+	for i, p := range kinkedProblems() {
+		if p.Layers = 2; i > 0 && p.Norm == "" {
+			continue
+		}
 		d := rnn.NewData(p, 5, 3, "normal")
 		for l := range p.Layers {
 			wrong := vendors(d, func(r *reference) {
