@@ -61,6 +61,14 @@ def indrnn(x, R, u, s):
     return [relu(x[0] + u * s[0])]
 
 
+def rnn_crelu(x, R, u, s):
+    return [torch.clamp(x[0] + R(0, s[0]), 0, 20)]
+
+
+def t_rnn(x, R, u, s):
+    return [sigmoid(x[0]) * s[0] + (1 - sigmoid(x[0])) * x[1]]
+
+
 def gru_diag(x, R, u, s):
     uz, ur, un = u
     z, r = sigmoid(x[0] + uz * s[0]), sigmoid(x[1] + ur * s[0])
@@ -80,7 +88,7 @@ def cifg(x, R, u, s):
     return [o * tanh(c), c]
 
 
-CELLS = {"mgu": mgu, "gru-before": gru_before, "gru-decay": gru_decay, "ligru": ligru, "janet": janet, "indrnn": indrnn, "gru-diag": gru_diag, "lstm-diag": lstm_diag, "cifg": cifg}
+CELLS = {"mgu": mgu, "gru-before": gru_before, "gru-decay": gru_decay, "ligru": ligru, "janet": janet, "indrnn": indrnn, "rnn-crelu": rnn_crelu, "t-rnn": t_rnn, "gru-diag": gru_diag, "lstm-diag": lstm_diag, "cifg": cifg}
 
 
 def check(step, data):

@@ -1,11 +1,14 @@
 package cell
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
-// Rectifier reports whether c is the unit h' = max(W·x + R·h + b, 0): its one gate is
-// the input of ReLU, and its one state is the output.
+// Rectifier reports whether c is the unit h' = max(W·x + R·h + b, 0), or that unit with a Clip: its one
+// gate is the input of ReLU, and its one state is the output.
 func (c *Cell) Rectifier() bool {
-	if len(c.Gates) != 1 || c.Recurrent != 1 || c.Inner > 0 || len(c.States) != 1 || len(c.Peeps) != 0 || c.Window != 1 || len(c.Forward) != 4 {
+	if len(c.Gates) != 1 || c.Recurrent != 1 || c.Inner > 0 || len(c.States) != 1 || len(c.Peeps) != 0 || c.Window != 1 || len(c.Forward) < 4 {
 		return false
 	}
 	terms := []Ref{{X, 0}, {BX, 0}, {R, 0}, {BR, 0}}
@@ -20,10 +23,36 @@ func (c *Cell) Rectifier() bool {
 		sums = append(sums, in.Out)
 	}
 	last := c.Forward[3]
-	return len(terms) == 0 && last.Op == ReLU && last.A == sums[2] && last.Out == Ref{Next, 0}
+	if len(terms) > 0 || last.Op != ReLU || last.A != sums[2] {
+		return false
+	}
+	_, clipped := c.clip()
+	return clipped || len(c.Forward) == 4 && last.Out == Ref{Next, 0}
 }
 
-// A Kink is where the gradient of a cell jumps: where the sum of one gate passes 0. At is the value
+// Clip is the largest output of a Rectifier, beyond which its gradient is 0 again: h' = min(max(z, 0), clip).
+// It is infinite where there is none.
+func (c *Cell) Clip() float64 {
+	if clip, ok := c.clip(); ok {
+		return clip
+	}
+	return math.Inf(1)
+}
+
+// clip finds the constant of a min behind c's first four operations, as package equations writes it:
+// a - ReLU(a - clip), where a is saved.
+func (c *Cell) clip() (float64, bool) {
+	if len(c.Forward) != 8 {
+		return 0, false
+	}
+	a, limit, over, cut, next := c.Forward[3].Out, c.Forward[4], c.Forward[5], c.Forward[6], c.Forward[7]
+	found := a.Kind == Saved && limit.Op == Const && limit.Value > 0 &&
+		over.Op == Sub && over.A == a && over.B == limit.Out && cut.Op == ReLU && cut.A == over.Out &&
+		next.Op == Sub && next.A == a && next.B == cut.Out && next.Out == Ref{Next, 0}
+	return float64(limit.Value), found
+}
+
+// A Kink is where the gradient of a cell jumps: where the sum of one gate passes 0, or a Clip. At is the value
 // that the backward program reads there: that sum, or ReLU of it.
 type Kink struct {
 	Gate int
@@ -34,7 +63,7 @@ type Kink struct {
 // without a recurrent product. It reports false where there is none, or where the cell has inner gates.
 func (c *Cell) Kink() (Kink, bool) {
 	if c.Rectifier() {
-		return Kink{0, Ref{Next, 0}}, true
+		return Kink{0, c.Forward[3].Out}, true
 	}
 	rectifies := func(in Instr) bool { return in.Op == ReLU }
 	i := slices.IndexFunc(c.Forward, rectifies)

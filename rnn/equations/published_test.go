@@ -24,7 +24,8 @@ func papers() map[string]paper {
 			z := sigmoid(x[0] + r[0])
 			return []float64{z*h[0] + (1-z)*math.Max(0, x[1]+r[1])}
 		}},
-		"indrnn": {next: func(x, _, u, h []float64) []float64 { return []float64{math.Max(0, x[0]+u[0]*h[0])} }},
+		"rnn-crelu": {next: func(x, r, _, _ []float64) []float64 { return []float64{math.Min(math.Max(0, x[0]+r[0]), 20)} }},
+		"indrnn":    {next: func(x, _, u, h []float64) []float64 { return []float64{math.Max(0, x[0]+u[0]*h[0])} }},
 		"gru-diag": {next: func(x, _, u, h []float64) []float64 {
 			z, r := sigmoid(u[0]*h[0]+x[0]), sigmoid(u[1]*h[0]+x[1])
 			return []float64{(1-z)*h[0] + z*math.Tanh(u[2]*(h[0]*r)+x[2])}

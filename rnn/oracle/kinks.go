@@ -10,7 +10,7 @@ import (
 )
 
 // Kinks counts the units of a network at which ReLU's gradient is 0 or 1 by rounding alone: its
-// input lies within rounding of 0. Both gradients are right there.
+// input lies within rounding of 0, or of a clip. Both gradients are right there.
 //
 // A unit is counted once for each layer, step and distinct sequence.
 type Kinks struct {
@@ -92,9 +92,11 @@ func ReferenceNear(d *rnn.Data, answer []Tensor) ([]Tensor, Kinks) {
 // distinct sequence and unit.
 type kinks struct {
 	at    cell.Ref  // the value that side replaces in the backward pass
-	near  []int     // units within rounding of 0
+	near  []int     // units within rounding of a kink
 	side  []float64 // values of at for the backward pass; nil: at itself
 	reach []float64 // the kinked gate's gradient above the kink minus that below it
+
+	rectifier bool // the cell is one
 }
 
 // reaches records the gradients of the states of units [from, to) of a row, if sides are asked for.
@@ -102,7 +104,7 @@ func (y *refLayer) reaches(row, sequence, h, from, to int, carry [][]float64, do
 	if y.side == nil {
 		return
 	}
-	if y.at.Kind != cell.Next {
+	if !y.rectifier {
 		return // see jumps
 	}
 	for u := from; u < to; u++ {
@@ -131,16 +133,11 @@ func (r *reference) findKinks() Kinks {
 			if !y.exists(i / r.p.Hidden) {
 				continue
 			}
-			if math.Abs(r.input(y, i)) <= deviations*math.Sqrt(v) {
+			if toKink(r.p.Cell, r.input(y, i)) <= deviations*math.Sqrt(v) {
 				y.near = append(y.near, i)
 			}
 		}
-		kink, _ := r.p.Cell.Kink()
-		y.at, y.side = kink.At, make([]float64, len(all))
-		for i := range y.side {
-			y.side[i] = r.sideValue(y, i)
-		}
-		y.reach = make([]float64, len(y.side))
+		sidesAt(r, l, r)
 		k.Near += len(y.near)
 	}
 	return k
@@ -158,12 +155,37 @@ func (r *reference) input(y *refLayer, i int) float64 {
 	return z
 }
 
-// sideValue is the value whose sign says on which side of the kink the reference has a unit.
+// toKink is how far a sum is from the nearest kink.
+func toKink(c *cell.Cell, sum float64) float64 {
+	return min(math.Abs(sum), math.Abs(sum-c.Clip()))
+}
+
+// sideValue is the value whose sign says on which side of the kink the reference has a unit: above 0 its
+// gradient passes.
 func (r *reference) sideValue(y *refLayer, i int) float64 {
-	if r.p.Cell.Rectifier() {
+	if r.p.Cell.Rectifier() && math.IsInf(r.p.Cell.Clip(), 1) {
 		return y.state[0][y.after*r.p.Hidden+i]
 	}
-	return r.input(y, i)
+	return passing(r.p.Cell, r.input(y, i))
+}
+
+// passing is a sum or output of c, or 0 where it is clipped.
+func passing(c *cell.Cell, v float64) float64 {
+	if v >= c.Clip() {
+		return 0
+	}
+	return v
+}
+
+// sidesAt has layer l of r compute gradients with the sides that other, which may be r, has there.
+func sidesAt(r *reference, l int, other *reference) {
+	y := &r.layers[l]
+	kink, _ := r.p.Cell.Kink()
+	y.at, y.rectifier, y.side = kink.At, r.p.Cell.Rectifier(), make([]float64, r.rows*r.p.Hidden)
+	for i := range y.side {
+		y.side[i] = other.sideValue(&other.layers[l], i)
+	}
+	y.reach = make([]float64, len(y.side))
 }
 
 // variances returns the variances of the rounding errors of ReLU's inputs in a layer, and of its
@@ -179,7 +201,7 @@ func (r *reference) sideValue(y *refLayer, i int) float64 {
 //   - The product of the inputs, that of the states, the biases and z itself may be stored,
 //     each with an error of up to u of itself.
 //   - A state carries the error that its own z had: Σ w²·variance(v). Where z is below 0 by more than
-//     rounding, the state is 0 and carries none.
+//     rounding, or above a clip, the state is a constant and carries none.
 //
 // Errors add like a random walk, so their squares do. Each term takes the largest rounding
 // error as its standard deviation, which is √3 times the true one at least. So three of these
@@ -220,7 +242,7 @@ func (r *reference) variances(y *refLayer, below []float64) (inputs, states []fl
 		for i := range sums {
 			k := i % h
 			out[at+i] += sums[i] + ofSums(p.Precision, y.pre[at+i], y.rec[at+i], float64(y.biasX[k]), float64(y.biasR[k]))
-			if r.input(y, at+i) >= -deviations*math.Sqrt(out[at+i]) {
+			if z, most := r.input(y, at+i), deviations*math.Sqrt(out[at+i]); z >= -most && z <= p.Cell.Clip()+most {
 				states[at+i] = out[at+i]
 			}
 		}
@@ -287,7 +309,7 @@ func (r *reference) takeSides(answer []Tensor) {
 					step = row/r.Distinct - lengths[row%r.Distinct] + 1
 				}
 				if step >= 0 && step < steps {
-					r.layers[l].setSide(i, t.Values[(step*batch+row%r.Distinct)*r.p.Hidden+unit] > 0)
+					r.layers[l].setSide(i, passing(r.p.Cell, t.Values[(step*batch+row%r.Distinct)*r.p.Hidden+unit]) > 0)
 				}
 			}
 		}
@@ -405,7 +427,7 @@ const (
 // does so for units [from, to) of the present row that lie within rounding of the kink.
 func (v *evaluator) jumps(from, to int) {
 	y, h := v.y, v.p.Hidden
-	if y.side == nil || y.at.Kind == cell.Next {
+	if y.side == nil || y.rectifier {
 		return
 	}
 	kink, _ := v.p.Cell.Kink()

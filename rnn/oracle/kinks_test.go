@@ -1,13 +1,24 @@
 package oracle
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/equations"
 )
+
+// clippedAt is the rectifier whose output is at most so much.
+func clippedAt(most float64) *cell.Cell {
+	c, err := equations.Parse("clipped.cell", "clipped", fmt.Sprintf("h' = min(relu(W x + R h + b), %g)", most))
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
 
 // atKink is a network in which the first few units' inputs of ReLU are sums of ±1/2 that cancel.
 func atKink(precision rnn.Precision, few int) *rnn.Data {
@@ -60,9 +71,11 @@ func TestAnswersAtKinks(t *testing.T) {
 func TestRoundingOfReLU(t *testing.T) {
 	for _, precision := range []rnn.Precision{rnn.BF16, rnn.FP16} {
 		for _, p := range []rnn.Problem{{Input: 40, Hidden: 50, Layers: 3}, {Input: 1, Hidden: 70, Layers: 1}, {Input: 9, Hidden: 20, Layers: 2, OneHot: true},
-			{Input: 40, Hidden: 50, Layers: 3, Norm: rnn.NormBatch}, {Input: 9, Hidden: 20, Layers: 2, OneHot: true, Norm: rnn.NormBatch}} {
-			p.Cell, p.Batch, p.Steps, p.Pass, p.Precision = cell.RNNReLU, 3, 20, rnn.Train, precision
-			p.Output = 4
+			{Input: 40, Hidden: 50, Layers: 3, Norm: rnn.NormBatch}, {Input: 40, Hidden: 50, Layers: 3, Cell: clippedAt(0.5)}, {Input: 9, Hidden: 20, Layers: 2, OneHot: true, Norm: rnn.NormBatch}} {
+			p.Batch, p.Steps, p.Pass, p.Precision, p.Output = 3, 20, rnn.Train, precision, 4
+			if p.Cell == nil {
+				p.Cell = cell.RNNReLU
+			}
 			d := rnn.NewData(p, 3, 3, "normal")
 			exact, rounded := newReference(d), newReference(stored(d, precision))
 			exact.forward()
@@ -100,9 +113,39 @@ func stored(d *rnn.Data, p rnn.Precision) *rnn.Data {
 
 // TestKinkedCells: each cell whose gradient jumps is one whose kinks are found.
 func TestKinkedCells(t *testing.T) {
-	for _, c := range cell.All() {
+	for _, c := range append(cell.All(), clippedAt(20)) {
 		if _, found := c.Kink(); c.Kinked() != found {
 			t.Errorf("%v: kinked %v, but kinks of it are found %v: see kinks.go", c, c.Kinked(), found)
+		}
+	}
+}
+
+// TestAnswersAtClips is TestAnswersAtKinks for the kink where an output is clipped, which no state shows.
+func TestAnswersAtClips(t *testing.T) {
+	at := func(z float32) *rnn.Data {
+		d := atKink(rnn.FP32, 0)
+		p := d.Problem
+		p.Cell = clippedAt(20)
+		clipped := rnn.DataFor(p, 1)
+		clipped.Tensors = d.Tensors
+		d.Get("bias_ih_l0")[0] = z - 0.5
+		return clipped
+	}
+	for _, test := range []struct {
+		below float32
+		ok    bool
+	}{{0x1p-18, true}, {0x1p-10, false}} {
+		d := at(20 - test.below)
+		got := Reference(at(20 + 0x1p-18))
+		dev, found, err := CompareAgain(d, got)
+		if err != nil || dev.OK() != test.ok {
+			t.Errorf("unit at 20 - %v: %v, %v", test.below, dev, err)
+		}
+		if want := (Kinks{Units: 64}); test.ok && (found.Near != 1 || found.Other != 1) || !test.ok && found != want {
+			t.Errorf("unit at 20 - %v: found %+v", test.below, found)
+		}
+		if strict, _ := Compare(d.Problem, got, Reference(d)); strict.OK() {
+			t.Errorf("unit at 20 - %v: the reference itself does not see the clip", test.below)
 		}
 	}
 }

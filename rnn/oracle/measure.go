@@ -341,20 +341,17 @@ func inner(tallies map[string]*tally, r, honest *reference) {
 
 // sidesOf takes the sides of all kinks from another evaluation. It returns how many were others.
 func (r *reference) sidesOf(other *reference) (flips int) {
-	kink, found := r.p.Cell.Kink()
-	if !found {
+	if _, found := r.p.Cell.Kink(); !found {
 		return 0
 	}
 	for l := range r.layers {
+		sidesAt(r, l, other)
 		y := &r.layers[l]
-		y.at, y.side = kink.At, make([]float64, r.rows*r.p.Hidden)
-		for i := range y.side {
-			y.side[i] = other.sideValue(&other.layers[l], i)
-			if (y.side[i] > 0) != (r.sideValue(y, i) > 0) {
+		for i, side := range y.side {
+			if (side > 0) != (r.sideValue(y, i) > 0) {
 				flips++
 			}
 		}
-		y.reach = make([]float64, len(y.side))
 	}
 	return flips
 }

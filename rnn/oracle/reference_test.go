@@ -71,7 +71,7 @@ func batchNormal() []rnn.Problem {
 // with a remainder of layers.
 func bypassed() []rnn.Problem {
 	var ps []rnn.Problem
-	for i, c := range []*cell.Cell{cell.LSTM, cell.RNNReLU, cell.GRU, cell.SRU} {
+	for i, c := range []*cell.Cell{cell.LSTM, cell.RNNReLU, cell.GRU, cell.SRU, clippedAt(0.5)} {
 		base := rnn.Problem{Cell: c, Skip: 1 + i%2, Input: 4, Hidden: 4, Layers: 3, Batch: 3, Steps: 4, Pass: rnn.Train}
 		narrow, symbols, turned, ragged, embedded := base, base, base, base, base
 		narrow.Input, narrow.Output = 3, 5

@@ -248,6 +248,7 @@ func (c *stepper) followLane(b *backStep, y *lane, column []float64, start int) 
 	k, h := c.Cell, c.Hidden
 	gates, rec, rectifier := len(k.Gates), k.Recurrent, k.Rectifier()
 	kink, kinked := k.Kink()
+	clipped := kink.At.Kind == cell.Saved && rectifier // no state says on which side of the clip it is
 	v := &laneValues{x: make([]float64, gates), r: make([]float64, rec), saved: make([]float64, k.Saved), dx: make([]float64, gates), dr: make([]float64, rec),
 		temps: make([]float64, max(k.Forward.Temps(), k.Backward.Temps())), next: make([]float64, len(k.States)), prev: make([]float64, len(k.States)),
 		lane: y, layer: &c.layers[b.l], h: h}
@@ -259,13 +260,17 @@ func (c *stepper) followLane(b *backStep, y *lane, column []float64, start int) 
 			v.prev[s] = c.before(v.layer, s, row)[y.unit]
 		}
 		k.Forward.Eval(v.at)
-		if !rectifier || v.near(c, b.l, row) {
+		near := rectifier && v.near(c, b.l, row)
+		if !rectifier || near && !clipped && v.elsewhere(row) {
 			for s := range v.next { // the run's own, which say on which side of a kink it is
 				v.next[s] = v.layer.state[s][row*h+y.unit]
 			}
 		}
 		v.dout = gradientOf(c, b, row, y.unit, column)
-		if kinked && !rectifier && v.nearGate(c, kink, b.l, row) {
+		if clipped && near {
+			v.saved[kink.At.Index] = passing(k, v.saved[kink.At.Index])
+		}
+		if clipped && near || kinked && !rectifier && v.nearGate(c, kink, b.l, row) {
 			v.takeSide(k, kink, b.dx[row*gates*h+kink.Gate*h+y.unit])
 		}
 		k.Backward.Eval(v.at)
@@ -411,9 +416,9 @@ func (c *stepper) rowProducts(name string, values []float64, width int, flops fl
 	c.noteSteps(plan)
 }
 
-// near counts a unit. It reports whether its input of ReLU, at row, lies within rounding of 0 and
-// the run has it on the other side. The step is computed from the states that the run left, so
-// these carry no error but that of being stored.
+// near counts a unit. It reports whether its input of ReLU, at row, lies within rounding of a kink and
+// either side may count. The step is computed from the states that the run left, so these carry no error
+// but that of being stored.
 func (v *laneValues) near(c *stepper, l, row int) bool {
 	y, h, unit := v.layer, v.h, v.lane.unit
 	bx, br := float64(y.biasX[unit]), float64(y.biasR[unit])
@@ -429,14 +434,19 @@ func (v *laneValues) near(c *stepper, l, row int) bool {
 	variance := ofTerm(c.Precision, terms)*sum + ofSums(c.Precision, v.x[0], v.r[0], bx, br)
 	found := &v.lane.kinks
 	found.Units++
-	if math.Abs(z) > deviations*math.Sqrt(variance) {
+	if toKink(c.Cell, z) > deviations*math.Sqrt(variance) {
 		return false
 	}
 	found.Near++
-	if c.strict || (z > 0) == (y.state[0][row*h+unit] > 0) {
-		return false // the reference's own side
+	return !c.strict
+}
+
+// elsewhere counts a unit near its kink that the run has on the other side than the reference.
+func (v *laneValues) elsewhere(row int) bool {
+	if (v.next[0] > 0) == (v.layer.state[0][row*v.h+v.lane.unit] > 0) {
+		return false
 	}
-	found.Other++
+	v.lane.kinks.Other++
 	return true
 }
 
