@@ -63,7 +63,8 @@ const (
 	ReasonHistory     = "unsupported_history" // steps kept of the previous minibatch
 	ReasonHeads       = "unsupported_heads"
 	ReasonProjection  = "unsupported_projection"
-	ReasonSkip        = "unsupported_skip" // shortcuts past layers
+	ReasonSkip        = "unsupported_skip"      // shortcuts past layers
+	ReasonLookahead   = "unsupported_lookahead" // row convolutions
 	ReasonNorm        = "unsupported_norm"
 	ReasonCalls       = "unsupported_calls" // calls one by one, with states kept on the device
 	ReasonDirection   = "unsupported_direction"

@@ -217,7 +217,7 @@ func (r *Rival) Host() device.Device { return (*host)(r) }
 // Normalises implements rnn.Normaliser: Plan declines what the rival does not offer.
 func (r *Rival) Normalises() {}
 
-// Bypasses implements rnn.Bypasser: Plan declines shortcuts.
+// Bypasses implements rnn.Bypasser: Plan declines shortcuts and row convolutions.
 func (r *Rival) Bypasses() {}
 
 // Plan implements rnn.Technique.
@@ -239,6 +239,8 @@ func (r *Rival) Plan(p *rnn.Plan, k knob.Params) error {
 		return fmt.Errorf("%w: %s offers no projection of the outputs of layers, but projection is %d: set projection to none", schedule.ErrProjection, r.o.Name, p.Projection)
 	case p.Skip > 0:
 		return fmt.Errorf("%w: rivals compute layers one above the other, without shortcuts: set skip to none", schedule.ErrSkip)
+	case p.Lookahead > 0:
+		return fmt.Errorf("%w: rivals compute recurrent layers alone, without row convolutions: set lookahead to none", schedule.ErrLookahead)
 	case p.Norm != "" && !slices.Contains(r.norms, p.Norm):
 		return fmt.Errorf("%w: %s offers no layers with norm=%s: set norm to none", schedule.ErrNorm, r.o.Name, p.Norm)
 	case p.Output > 0:

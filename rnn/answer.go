@@ -67,6 +67,9 @@ func (p *Plan) Answer() []Result {
 		if m := layer.BatchNorm; m != nil {
 			add(name("grad_gain_ih"), m.DGain.All(), false, true)
 		}
+		if m := layer.Ahead; m != nil {
+			add(name("grad_weight_ahead"), m.DW.All(), false, true)
+		}
 		for i, s := range p.Cell.States {
 			add(name("grad_"+s+"0"), p.shows(l, i).grad, true, true)
 			out[len(out)-1].initial = true

@@ -16,8 +16,8 @@ type Director interface {
 	Directs(Direction) bool
 }
 
-// A Bypasser is a technique that lays out shortcuts itself, or declines them. All others lay out only
-// layers without shortcuts: see compose.
+// A Bypasser is a technique that lays out shortcuts and row convolutions itself, or declines them. All
+// others lay out only layers without them: see compose.
 type Bypasser interface {
 	Technique
 	Bypasses()
@@ -32,7 +32,7 @@ func directs(t Technique, p Problem) bool {
 // composed reports whether t lays out p stack by stack.
 func composed(t Technique, p Problem) bool {
 	_, bypasses := t.(Bypasser)
-	return !directs(t, p) || p.Skip > 0 && !bypasses
+	return !directs(t, p) || (p.Skip > 0 || p.Lookahead > 0) && !bypasses
 }
 
 // canTurn declines p if t cannot be composed for its direction.
@@ -51,6 +51,9 @@ func canCarry(p Problem, carry bool) error {
 	}
 	if carry && p.Direction != FromFirst {
 		return fmt.Errorf("rnn: %w: direction %v begins at the last step, so no states can go on from one minibatch to the next", schedule.ErrDirection, p.Direction)
+	}
+	if carry && p.Lookahead > 0 {
+		return fmt.Errorf("rnn: %w: lookahead is %d steps, but those after a minibatch are not known yet, so no states can go on to the next: set lookahead to none", schedule.ErrLookahead, p.Lookahead)
 	}
 	if carry && p.Lengths != "" {
 		return fmt.Errorf("rnn: %w: lengths are %.60v, so no states can go on from one minibatch to the next: set lengths to full", schedule.ErrLengths, p.Lengths)
@@ -85,6 +88,8 @@ type level struct {
 	// y is what the level gives to the one above, T·B × Out in the order of steps: outputs side by side,
 	// with what a shortcut adds. dy is its gradient. Without a y, others read the outputs of the stacks.
 	y, dy *schedule.Matrix
+
+	ahead *RowConvolution // behind the level, within its shortcut; nil: none
 
 	from int // the lowest level that the shortcut passes by which ends here; -1: none ends here
 	to   int // the highest level that the shortcut passes by which begins below; -1: none begins there
@@ -199,6 +204,7 @@ func (c *composer) layout(turns bool) {
 		begins[l] = len(c.levels)
 		c.levels = append(c.levels, v)
 		l += layers
+		v.ahead = c.Layer[l*c.Ways()-1].Ahead
 		if first, ok := ShortcutTo(c.Problem, l-1); ok {
 			v.from = begins[first]
 			c.levels[v.from].to = len(c.levels) - 1
@@ -222,7 +228,7 @@ func (c *composer) layout(turns bool) {
 // stackOf makes a stack of the given number of layers. number is its first layer, counted as in Problem.Reads.
 func (c *composer) stackOf(number, layers int, turns bool) *stack {
 	q := c.Problem
-	q.Layers, q.Skip = layers, 0
+	q.Layers, q.Skip, q.Lookahead = layers, 0, 0
 	if turns {
 		q.Direction = FromFirst
 	}
@@ -263,11 +269,11 @@ func (c *composer) between(i int, s *stack) {
 func (c *composer) joint(i int) {
 	v, top, rows := c.levels[i], i == len(c.levels)-1, c.Batches.Before(c.Steps)
 	switch {
-	case top && v.plain() && v.from < 0:
+	case top && v.plain() && v.from < 0 && v.ahead == nil:
 		return
 	case top:
 		v.y, v.dy = c.Matrix("y", rows, c.Out()), c.Top()
-	case v.from >= 0 || c.levels[i+1].to >= 0:
+	case v.from >= 0 || v.ahead != nil || c.levels[i+1].to >= 0:
 		v.y = c.Matrix(fmt.Sprintf("y of level %d", i), rows, c.Out())
 		v.dy = matrixIf(c.Plan, c.Pass == Train, fmt.Sprintf("dy of level %d", i), rows, c.Out())
 	}
@@ -278,6 +284,8 @@ func (c *composer) gradientOf(i int, s *stack) {
 	v := c.levels[i]
 	switch {
 	case c.Pass != Train:
+	case v.ahead != nil:
+		s.DY = c.Matrix("dy", c.Batches.Before(c.Steps), s.width)
 	case v.plain() && v.dy != nil:
 		s.DY = v.dy
 	case v.plain() && i == len(c.levels)-1:
@@ -291,6 +299,13 @@ func (c *composer) gradientOf(i int, s *stack) {
 func (c *composer) section(f func()) {
 	c.order = append(c.order, c.Cut())
 	f()
+}
+
+// all appends operations to the present section.
+func (c *composer) all(ops []schedule.Op) {
+	for _, op := range ops {
+		c.Do(0, op)
+	}
 }
 
 // bring copies from's rows to to's, flipped or as they are.
@@ -357,9 +372,9 @@ func (c *composer) stack(s *stack, t Technique, k knob.Params) error {
 	}
 	switch {
 	case c.Sections()-s.forward != passes:
-		return fmt.Errorf("%w: direction %v and skip=%d take a technique that lays out layers one by one", schedule.ErrDirection, c.Direction, c.Skip)
+		return fmt.Errorf("%w: direction %v, skip=%d and lookahead=%d take a technique that lays out layers one by one", schedule.ErrDirection, c.Direction, c.Skip, c.Lookahead)
 	case s.Part:
-		return fmt.Errorf("%w: part of a pass is timed alone only where all layers read from the first step, without shortcuts, not in direction %v with skip=%d", schedule.ErrKnob, c.Direction, c.Skip)
+		return fmt.Errorf("%w: part of a pass is timed alone only where all layers read from the first step, without shortcuts and row convolutions, not in direction %v with skip=%d and lookahead=%d", schedule.ErrKnob, c.Direction, c.Skip, c.Lookahead)
 	}
 	for l, y := range s.Layer { // with the matrices that the technique has replaced or added
 		c.Layer[s.number+l*c.side] = y
@@ -370,12 +385,16 @@ func (c *composer) stack(s *stack, t Technique, k knob.Params) error {
 	return nil
 }
 
-// join forms y of a level: the outputs of its stacks, and what the shortcut adds that ends there.
+// join forms y of a level: the outputs of its stacks, or their row convolution, and what the shortcut adds
+// that ends there.
 func (c *composer) join(v *level) {
 	for _, s := range v.stacks {
 		s.within()
 		to, out := s.of(v.y.All()), s.Outputs(0, c.Steps)
-		if v.from < 0 || s.backwards { // a flip cannot add
+		if v.ahead != nil {
+			c.all(v.ahead.Forward(to, out))
+			out = to
+		} else if v.from < 0 || s.backwards { // a flip cannot add
 			c.bring(to, out, s.backwards)
 			out = to
 		}
@@ -426,6 +445,8 @@ func (c *composer) gradients(i int) []summand {
 func (c *composer) above(i int, s *stack) {
 	s.within()
 	switch v := c.levels[i]; {
+	case v.ahead != nil:
+		c.all(v.ahead.Backward(s.DY.All(), v.dy.All()))
 	case v.dy != nil:
 		if s.DY != v.dy {
 			c.bring(s.DY.All(), s.of(v.dy.All()), s.backwards)

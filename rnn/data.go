@@ -18,7 +18,7 @@ func Distributions() []string { return []string{"normal", "uniform", "zeros"} }
 
 // Data is one network's parameters and inputs, by name. Names follow PyTorch:
 // weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with ours added:
-// peephole_l0, weight_hr_l0, gain_ih_l0, gain_hh_l0, embedding, weight_out, bias_out, x, dy, target, loss_weight, h0_l0, c0_l0.
+// peephole_l0, weight_hr_l0, gain_ih_l0, gain_hh_l0, weight_ahead_l0, embedding, weight_out, bias_out, x, dy, target, loss_weight, h0_l0, c0_l0.
 type Data struct {
 	Problem Problem
 
@@ -142,6 +142,9 @@ func (w *drawer) layer(i int, weight filler) {
 		if p.Norm == NormLayer {
 			w.draw(name("gain_hh"), 1, rh, false, gain)
 		}
+	}
+	if LooksAhead(p, l) && i == l {
+		w.draw(name("weight_ahead"), p.Lookahead, p.Out(), false, uniform(float32(1/math.Sqrt(float64(p.Lookahead)))))
 	}
 	w.data.scaleRecurrent(i)
 	for k, s := range p.Cell.States {
@@ -397,6 +400,9 @@ func (p *Matrices) inputs() map[string]schedule.View {
 		}
 		if m := layer.BatchNorm; m != nil {
 			in[name("gain_ih")] = m.Gain.All()
+		}
+		if m := layer.Ahead; m != nil {
+			in[name("weight_ahead")] = m.W.All()
 		}
 		for i, s := range p.Cell.States {
 			in[name(s+"0")] = p.shows(l, i).before

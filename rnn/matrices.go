@@ -16,7 +16,7 @@ type Matrices struct {
 	DX *schedule.Matrix // F·B × I: gradient of X, where training and not OneHot
 
 	// Y is the output of the network, T·B × Out, where some layers read from the last step or there are
-	// shortcuts; else empty.
+	// shortcuts or row convolutions; else empty.
 	Y schedule.View
 
 	Embed *Embedding // nil: no embedding
@@ -58,6 +58,8 @@ type Layer struct {
 	Inner      *Inner      // nil: the cell has no inner gates
 	Norm       *Norm       // nil: products are not normalised within a step
 	BatchNorm  *BatchNorm  // nil: input products are not normalised over the minibatch
+
+	Ahead *RowConvolution // nil: none reads what the layer gives
 
 	Saved *schedule.Matrix // F·B × saved·H; nil: nothing
 	Grad  LayerGrad

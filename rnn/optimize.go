@@ -202,6 +202,9 @@ func (p *Matrices) parameters() []parameter {
 		if m := y.BatchNorm; m != nil {
 			add(name("gain_ih"), m.Gain, m.DGain)
 		}
+		if m := y.Ahead; m != nil {
+			add(name("weight_ahead"), m.W, m.DW)
+		}
 	}
 	if h := p.Head; h != nil {
 		add("weight_out", h.W, h.DW)

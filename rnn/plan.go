@@ -183,7 +183,7 @@ func declined(t Technique, p Problem) error {
 	case p.Calls > 0 && c.Window > 1:
 		return fmt.Errorf("%w: %v reads %d time steps of its input, but from call to call only states are kept", schedule.ErrCalls, c, c.Window)
 	}
-	return cmp.Or(p.declineHeads(), declineSkip(p), declineNorm(t, p), declineProjection(p), declineResets(p), declineGain(p), canTurn(t, p))
+	return cmp.Or(p.declineHeads(), declineSkip(p), declineLookahead(p), declineNorm(t, p), declineProjection(p), declineResets(p), declineGain(p), canTurn(t, p))
 }
 
 // layOutBy lays the pass out by t, between the embedding and its gradient.
@@ -272,6 +272,7 @@ func newLayer(plan *Plan, i, rows int) Layer {
 	}
 	layer.Projection, layer.Inner = newProjection(plan, name, layer.State[0]), newInner(plan, name, rows)
 	layer.Norm, layer.BatchNorm = newNorm(plan, name, layer.Inner), newBatchNorm(plan, name, rows)
+	layer.Ahead = newRowConvolution(plan, i)
 	if !train {
 		return layer
 	}

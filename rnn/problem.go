@@ -81,6 +81,10 @@ type Problem struct {
 	// Skip is how many layers a shortcut passes by: see the file skip.go. 0: there are no shortcuts.
 	Skip int
 
+	// Lookahead is how many steps a row convolution reads, the present one among them: see the file
+	// lookahead.go. 0: there is none.
+	Lookahead int
+
 	// Norm is NormLayer where the products and the cell state of each step are normalised: see the
 	// file norm.go. It is NormBatch where input products are, over the minibatch: see batchnorm.go. "": nothing is.
 	Norm string
@@ -142,7 +146,7 @@ func Of(p axis.Point) (Problem, error) {
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
 		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
 		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
-		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Gain: p.Gain, Weights: p.Weights, Skip: p.Skip, Norm: p.Norm,
+		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Gain: p.Gain, Weights: p.Weights, Skip: p.Skip, Lookahead: p.Lookahead, Norm: p.Norm,
 	}
 	if q.Norm == NormLayer && q.Cell.Norm() != nil {
 		q.Cell = q.Cell.Norm()
@@ -203,7 +207,7 @@ func (p Problem) Check() error {
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
-	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p), checkProjection(p), checkSkip(p), checkNorm(p), checkResets(p), checkGain(p)); err != nil {
+	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p), checkProjection(p), checkSkip(p), checkLookahead(p), checkNorm(p), checkResets(p), checkGain(p)); err != nil {
 		return err
 	}
 	if b := p.bytes(); b > 1<<50 {
@@ -242,6 +246,9 @@ func (p Problem) bytes() float64 {
 	window, out := float64(p.Cell.Window), float64(p.Out())
 	if p.Skip > 0 {
 		rows += rows * float64(p.Layers/p.Skip) * out / (l * h * (g + 2)) // outputs with what shortcuts add
+	}
+	if n := float64(RowConvolutions(p)); n > 0 {
+		rows += n * out * (4*rows + float64(p.Lookahead)*(2+2*float64(p.Batch))) / (l * h * (g + 2)) // what they read, terms and gradients
 	}
 	if p.Norm == NormBatch {
 		rows *= 2 // products and their gradients, normalised or not
@@ -324,6 +331,9 @@ func (p Problem) String() string {
 	}
 	if p.Skip > 0 {
 		s += fmt.Sprintf("/skip=%d", p.Skip)
+	}
+	if p.Lookahead > 0 {
+		s += fmt.Sprintf("/lookahead=%d", p.Lookahead)
 	}
 	if p.Norm != "" {
 		s += "/norm=" + p.Norm

@@ -47,6 +47,8 @@ func TestCheck(t *testing.T) {
 		"no layers": func(p *Problem) { p.Layers = 0 },
 		"norm":      func(p *Problem) { p.Norm = "group" },
 		"skip":      func(p *Problem) { p.Skip = -1 },
+		"lookahead": func(p *Problem) { p.Lookahead = MaxLookahead + 1 },
+		"modules":   func(p *Problem) { p.Lookahead, p.Skip = 2, p.Layers+1 },
 		"layers":    func(p *Problem) { p.Layers = MaxLayers + 1 },
 	} {
 		p := good

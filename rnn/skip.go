@@ -8,7 +8,7 @@ import (
 
 // A shortcut adds what goes into Skip layers to what comes out of them, at each step of each sequence.
 // These layers are a module. It is the identity shortcut of He et al. (2016), and the module of Diamos
-// et al. (2016), section 5, without its row convolution. Modules follow one another from the first
+// et al. (2016), section 5; see lookahead.go for its row convolution. Modules follow one another from the first
 // layer on. A remainder of fewer layers is no module.
 //
 // A module whose input is not as wide as its output has no shortcut: only the first may be one. Nor has
@@ -36,7 +36,7 @@ func ShortcutFrom(p Problem, l int) (last int, ok bool) {
 
 // Joins reports whether the network's output is not simply that of its last layer. Then an answer shows
 // it beside the states of layers.
-func Joins(p Problem) bool { return p.Direction != FromFirst || p.Skip > 0 }
+func Joins(p Problem) bool { return p.Direction != FromFirst || p.Skip > 0 || p.Lookahead > 0 }
 
 // checkSkip reports an invalid number of layers.
 func checkSkip(p Problem) error {

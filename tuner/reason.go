@@ -14,7 +14,7 @@ func ReasonOf(err error, otherwise string) string {
 		code  string
 	}{
 		{schedule.ErrKnob, record.ReasonKnob}, {schedule.ErrCell, record.ReasonCell}, {schedule.ErrInput, record.ReasonInput},
-		{schedule.ErrHistory, record.ReasonHistory}, {schedule.ErrHeads, record.ReasonHeads}, {schedule.ErrProjection, record.ReasonProjection}, {schedule.ErrSkip, record.ReasonSkip}, {schedule.ErrNorm, record.ReasonNorm}, {schedule.ErrCalls, record.ReasonCalls}, {schedule.ErrPrecision, record.ReasonPrecision},
+		{schedule.ErrHistory, record.ReasonHistory}, {schedule.ErrHeads, record.ReasonHeads}, {schedule.ErrProjection, record.ReasonProjection}, {schedule.ErrSkip, record.ReasonSkip}, {schedule.ErrLookahead, record.ReasonLookahead}, {schedule.ErrNorm, record.ReasonNorm}, {schedule.ErrCalls, record.ReasonCalls}, {schedule.ErrPrecision, record.ReasonPrecision},
 		{schedule.ErrDevice, record.ReasonDevice}, {schedule.ErrLibrary, record.ReasonLibrary},
 		{schedule.ErrDirection, record.ReasonDirection}, {schedule.ErrLengths, record.ReasonLengths}, {schedule.ErrResets, record.ReasonResets},
 	} {

@@ -312,6 +312,32 @@ func Bypassed(precision rnn.Precision) []rnn.Problem {
 	return ps
 }
 
+// Ahead returns problems in precision p with row convolutions, for every cell: behind all layers and in modules,
+// over fewer steps than there are and over more. With -short it returns a fifth of them.
+func Ahead(precision rnn.Precision) []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range cell.All() {
+		plain := rnn.Problem{Cell: c, Lookahead: 3, Input: 7, Hidden: 9, Layers: 2, Batch: 3, Steps: 6, Precision: precision}
+		module, long, wide, symbols := plain, plain, plain, plain
+		module.Skip, module.Input, module.Layers, module.Norm, module.Output = 2, 9, 5, rnn.NormBatch, 4
+		long.Lookahead, long.Skip, long.Batch, long.Steps = 21, 1, 1, 7
+		wide.Lookahead, wide.Hidden, wide.Batch, wide.Steps, wide.Layers = 17, 68, 9, 5, 1
+		symbols.OneHot, symbols.Output, symbols.Lookahead = c.Window == 1, 3, 1+i%2
+		for j, p := range []rnn.Problem{plain, module, long, wide, symbols} {
+			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+				if p.Pass = pass; !testing.Short() || (i+j+int(precision))%5 < 2 && int(pass) == (i+j)%2 {
+					ps = append(ps, p)
+				}
+			}
+		}
+		if c.Projects() {
+			plain.Pass, plain.Projection = rnn.Train, 5
+			ps = append(ps, plain)
+		}
+	}
+	return ps
+}
+
 // Few returns the problems of shortSizes in precision p. With -short it returns half of them, and
 // the other half in the next precision.
 func Few(p rnn.Precision) []rnn.Problem {

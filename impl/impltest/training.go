@@ -78,6 +78,9 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 				if i%2 == 0 {
 					q.Norm = rnn.NormBatch
 				}
+				if q.Direction == rnn.FromFirst {
+					q.Lookahead = 3
+				}
 				t.Run(q.String(), func(t *testing.T) { trainOnce(t, d, tech, q, once) })
 				if q.Direction == rnn.FromFirst {
 					once.Carry = true

@@ -220,30 +220,17 @@ func Reason(r *record.Record) string {
 			return "streams unsupported"
 		case record.ReasonInput:
 			return "input unsupported"
-		case record.ReasonHistory:
-			return "history unsupported"
-		case record.ReasonHeads:
-			return "heads unsupported"
-		case record.ReasonProjection:
-			return "projection unsupported"
+		case record.ReasonHistory, record.ReasonHeads, record.ReasonProjection, record.ReasonNorm, record.ReasonCalls, record.ReasonDirection,
+			record.ReasonLengths, record.ReasonResets, record.ReasonPrecision, record.ReasonDevice:
+			return strings.TrimPrefix(*r.ReasonCode, "unsupported_") + " unsupported"
+		case record.ReasonLookahead:
+			return "row convolution unsupported"
 		case record.ReasonSkip:
 			return "shortcuts unsupported"
-		case record.ReasonCalls:
-			return "calls unsupported"
-		case record.ReasonDirection:
-			return "direction unsupported"
-		case record.ReasonLengths:
-			return "lengths unsupported"
-		case record.ReasonResets:
-			return "resets unsupported"
 		case record.ReasonLibrary:
 			return "not in the library"
 		case record.ReasonKnob:
 			return "setting unsupported"
-		case record.ReasonPrecision:
-			return "precision unsupported"
-		case record.ReasonDevice:
-			return "device unsupported"
 		case record.ReasonResource:
 			if r.Reason != nil && (strings.Contains(*r.Reason, "NOT_SUPPORTED") || strings.Contains(*r.Reason, "vendor: unsupported")) {
 				return "not supported by the library" // the library gives no reason

@@ -30,6 +30,7 @@ type Point struct {
 
 	Projection int    `json:"projection"` // size to which a projection narrows each layer's output; 0: no projection
 	Skip       int    `json:"skip"`       // layers of a module, whose input is added to its output; 0: there are no modules
+	Lookahead  int    `json:"lookahead"`  // steps that a row convolution behind each module reads; 0: there is none
 	Norm       string `json:"norm"`       // "layer": products and cell states are normalised; "batch": input products are, over the minibatch; "": nothing is
 
 	Direction Direction       `json:"direction"` // from which end layers read the steps
@@ -190,6 +191,12 @@ var table = prepared([]Axis{
 		Title: "layers of a shortcut", Default: "none", Zero: "none",
 		Train: true, Memory: MoreWhereSet,
 		field: func(p *Point) any { return &p.Skip },
+	},
+	{
+		Name: "lookahead", Help: "steps that a row convolution reads, the present one and those after it, behind each module of skip layers or behind all layers; none: no row convolution",
+		Title: "steps of a row convolution", Default: "none", Zero: "none",
+		Train: true, Memory: MoreWhereSet,
+		field: func(p *Point) any { return &p.Lookahead },
 	},
 	{
 		Name: "norm", Help: "normalisation inside the layers: none; layer: of the input product, the recurrent product and the cell state, each over all units; batch: of the input product over all steps and sequences", Title: "norm",

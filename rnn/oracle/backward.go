@@ -53,6 +53,7 @@ func (r *reference) backwardFrom(dout []float64) {
 		if _, ok := rnn.ShortcutTo(p, l); ok {
 			by = dout
 		}
+		dout = aheadBack(r, l, dout)
 		var below []float64
 		for w := range p.Ways() {
 			din := r.layerBack(l*p.Ways()+w, columns(dout, p.Out(), w*rnn.Emits(p), rnn.Emits(p)))
@@ -235,6 +236,9 @@ func (r *reference) answer() []Tensor {
 		}
 		if m := y.batchNorm; m != nil {
 			add(name("grad_gain_ih"), 1, gh, false, true, m.dGain)
+		}
+		if y.dAhead != nil {
+			add(name("grad_weight_ahead"), p.Lookahead, p.Out(), false, true, y.dAhead)
 		}
 		for i, s := range p.Cell.States {
 			add(name("grad_"+s+"0"), b, rnn.StateWidth(p, i), true, true, y.shownGrad(i, b))

@@ -116,8 +116,8 @@ func (y *refLayer) reaches(row, sequence, h, from, to int, carry [][]float64, do
 func (r *reference) findKinks() Kinks {
 	k := Kinks{Units: int(rnn.StepsBeyond(r.p, -r.p.History)) * r.Distinct / r.p.Batch * r.p.Hidden * r.p.Reads()}
 	var below []float64
-	pass := &bypass{p: r.p} // the input is exact
-	var level [][]float64   // variances of the states of the present level's layers
+	pass := &bypass{p: r.p, ahead: aheadBy(r, squares)} // the input is exact
+	var level [][]float64                               // variances of the states of the present level's layers
 	for l := range r.layers {
 		y := &r.layers[l]
 		var all, states []float64

@@ -70,6 +70,7 @@ func ReferenceBytes(p rnn.Problem, distinct int) int64 {
 			values += p.Ways() * (c.Window + 1) * p.Width(l)
 		}
 	}
+	values += 4 * rnn.RowConvolutions(p) * p.Out()
 	if p.Skip > 0 {
 		values += 2 * (p.Layers / p.Skip) * p.Out() // outputs with what shortcuts add, and gradients
 	}
@@ -113,6 +114,7 @@ type refLayer struct {
 	biasX, biasR           []float32
 	lossy                  *rounding
 	dIn                    []float64 // of the input, of this layer alone
+	dAhead                 []float64 // of the weights of a row convolution behind the layer
 	kinks                            // where they are asked for
 }
 
@@ -122,7 +124,7 @@ func (r *reference) forward() {
 	if !p.OneHot {
 		in = features(r.Data)
 	}
-	pass := &bypass{p: p, from: in}
+	pass := &bypass{p: p, from: in, ahead: aheadBy(r, asTheyAre)}
 	for i := range p.Reads() {
 		r.layers = append(r.layers, r.layer(i, in))
 		if (i+1)%p.Ways() == 0 {

@@ -46,7 +46,7 @@ func small() []rnn.Problem {
 			ps = append(ps, base, head, symbols, narrow, short)
 		}
 	}
-	return slices.Concat(ps, normal(), bypassed(), batchNormal())
+	return slices.Concat(ps, normal(), bypassed(), batchNormal(), ahead())
 }
 
 // batchNormal problems are those of layers that normalise input products over the minibatch.
@@ -62,6 +62,24 @@ func batchNormal() []rnn.Problem {
 			symbols.OneHot, symbols.Output = true, 3
 			reset.Resets, reset.Steps = 40, 6
 			ps = append(ps, symbols, reset)
+		}
+	}
+	return ps
+}
+
+// ahead problems are those of layers with row convolutions, alone and in modules, over fewer steps than there
+// are and over more.
+func ahead() []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range []*cell.Cell{cell.LSTM, cell.RNNReLU, cell.SRU, cell.LSTMC} {
+		base := rnn.Problem{Cell: c, Lookahead: 3, Input: 4, Hidden: 4, Layers: 2, Batch: 3, Steps: 5, Pass: rnn.Train}
+		module, long := base, base
+		module.Skip, module.Layers, module.Output = 1+i%2, 3, 5
+		long.Lookahead, long.Skip, long.Norm, long.Input = 7, 1, rnn.NormBatch, 3
+		ps = append(ps, base, module, long)
+		if c.Projects() {
+			base.Projection, base.Lookahead = 3, 1
+			ps = append(ps, base)
 		}
 	}
 	return ps

@@ -267,7 +267,7 @@ func (r *search) along(e *residual) [][]float64 {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
 	all := make([][]float64, p.Reads())
 	below := e.direction("dx", -1)
-	pass := &bypass{p: p, from: below}
+	pass := &bypass{p: p, from: below, ahead: r.alongAhead(e)}
 	var level [][]float64 // of the present level's layers
 	for l := range r.layers {
 		y := &r.layers[l]
@@ -323,6 +323,20 @@ func (r *search) alongProducts(y *refLayer, e *residual, l int, below []float64)
 	return d
 }
 
+// alongAhead is how outputs of row convolutions change, with what they read and with their weights.
+func (r *search) alongAhead(e *residual) func(l int, out []float64) []float64 {
+	exact := aheadBy(r.reference, asTheyAre)
+	return func(l int, out []float64) []float64 {
+		sum := exact(l, out)
+		if w := e.direction("grad_weight_ahead", l); w != nil {
+			for i, v := range convolve(r.outputs(l), w, r.Distinct*r.p.Out(), r.p.Out()) {
+				sum[i] += v * r.Copies(i/r.p.Out()%r.Distinct)
+			}
+		}
+		return sum
+	}
+}
+
 // addParameters adds to d the change of ReLU's inputs with a layer's other parameters.
 func (r *search) addParameters(d []float64, y *refLayer, e *residual, l int) {
 	h, b := r.p.Hidden, r.Distinct
@@ -364,7 +378,7 @@ func (r *search) marks(e *residual) [][]float64 {
 	p, b, h := r.p, r.Distinct, r.p.Hidden
 	all := make([][]float64, p.Reads())
 	var below []float64
-	pass := &bypass{p: p}
+	pass := &bypass{p: p, ahead: aheadBy(r.reference, squares)}
 	var level [][]float64
 	for l := range r.layers {
 		y, width := &r.layers[l], p.FanIn(l/p.Ways())

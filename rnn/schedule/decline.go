@@ -10,6 +10,7 @@ var (
 	ErrHeads      = declined() // units divided into heads
 	ErrProjection = declined() // the projection of a layer's outputs
 	ErrSkip       = declined() // shortcuts past layers
+	ErrLookahead  = declined() // row convolutions
 	ErrNorm       = declined() // normalisation inside the layers
 	ErrCalls      = declined() // calls one by one, with states kept
 	ErrPrecision  = declined()
@@ -24,5 +25,5 @@ func declined() error { return fmt.Errorf("%w", ErrUnsupported) }
 
 // Declines lists the reasons.
 func Declines() []error {
-	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrHeads, ErrProjection, ErrSkip, ErrNorm, ErrCalls, ErrPrecision, ErrDevice, ErrLibrary, ErrDirection, ErrLengths, ErrResets}
+	return []error{ErrKnob, ErrCell, ErrInput, ErrHistory, ErrHeads, ErrProjection, ErrSkip, ErrLookahead, ErrNorm, ErrCalls, ErrPrecision, ErrDevice, ErrLibrary, ErrDirection, ErrLengths, ErrResets}
 }

@@ -24,8 +24,9 @@
 //	bias_hh_l0       G·H        5·H in an LSTM with meta's norm layer: the last H are added to the normalised c'
 //	gain_ih_l0       G·H        with meta's norm: factors of the normalised input products
 //	gain_hh_l0       G·H        with the norm layer, those of the recurrent products, and in an LSTM H of c' behind them
+//	weight_ahead_l0  C × H      with meta's lookahead C: output[t] = Σ_j weight_ahead[j] ∘ h[t+j], behind a module's last layer
 //	h_0, c_0         L × B × H  states before the first step
-//	output           T × B × H  state h of the last layer; with meta's skip, and what shortcuts add
+//	output           T × B × H  state h of the last layer; with meta's skip or lookahead, and what shortcuts add and row convolutions give
 //	h_n, c_n         L × B × H  states after the last step
 //	grad_output      T × B × H  given; without output layer
 //
@@ -191,9 +192,10 @@ func (l *layout) meta(from Source) {
 		Projection int    `json:"projection,omitempty"`
 		Norm       string `json:"norm,omitempty"`
 		Skip       int    `json:"skip,omitempty"`
+		Lookahead  int    `json:"lookahead,omitempty"`
 	}{
 		Format, c.Name, c.Gates, c.States, c.Peeps, p.Input, p.Hidden, p.Layers, p.Batch, l.Distinct, p.Steps,
-		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, rnn.SequenceLengths(p), p.Pass.String(), p.Precision.String(), from, p.Projection, p.Norm, p.Skip,
+		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, rnn.SequenceLengths(p), p.Pass.String(), p.Precision.String(), from, p.Projection, p.Norm, p.Skip, p.Lookahead,
 	})
 	if err != nil {
 		l.fail("%w", err)
@@ -237,6 +239,9 @@ func (l *layout) parameters() {
 			if p.Norm == rnn.NormLayer {
 				l.add(name("gain_hh"), l.Get(name("gain_hh")), rh)
 			}
+		}
+		if rnn.LooksAhead(p, i) {
+			l.add(name("weight_ahead"), l.Get(name("weight_ahead")), p.Lookahead, p.Out())
 		}
 	}
 }
@@ -349,6 +354,9 @@ func (l *layout) gradients() {
 			if p.Norm == rnn.NormLayer {
 				l.add(name("gain_hh"), l.take(name("gain_hh"), 1, rh), rh)
 			}
+		}
+		if rnn.LooksAhead(p, i) {
+			l.add(name("weight_ahead"), l.take(name("weight_ahead"), p.Lookahead, p.Out()), p.Lookahead, p.Out())
 		}
 	}
 	for i, s := range p.Cell.States {
