@@ -10,7 +10,7 @@ import (
 // layers are the packages from the bottom up: each may import those of lower
 // layers and of its own.
 var layers = [][]string{
-	{"rnn/axis", "rnn/cell", "rnn/equations", "rnn/knob"},
+	{"rnn/axis", "rnn/cell", "rnn/equations", "rnn/knob", "rnn/ctc"},
 	{"rnn/schedule", "rnn/graph", "cells"},
 	{"rnn", "rnn/oracle", "rnn/torch", "device", "device/cpu", "device/devicetest", "device/worker", "device/cuda"},
 	{"impl", "record", "model", "train/data", "rival", "modelfile"},

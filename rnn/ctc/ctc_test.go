@@ -1,4 +1,4 @@
-package devicetest
+package ctc
 
 import (
 	"math"
@@ -19,12 +19,12 @@ func TestCTC(t *testing.T) {
 					logits[i] = append(logits[i], 4*rng.Float64()-2)
 				}
 			}
-			loss, _, gradient := ctc(logits, labels)
+			loss, _, gradient := Loss(logits, labels, nil)
 			want := -math.Log(alignments(logits, nil, labels))
 			if !(math.Abs(loss-want) <= 1e-12*want) && loss != want {
 				t.Errorf("%d steps, %v: the loss is %v, want %v", steps, labels, loss, want)
 			}
-			if needs := needed(labels); math.IsInf(loss, 1) != (steps < needs) {
+			if needs := Needs(labels); math.IsInf(loss, 1) != (steps < needs) {
 				t.Errorf("%d steps, %v, which needs %d: the loss is %v", steps, labels, needs, loss)
 			}
 			checkGradient(t, logits, labels, gradient)
@@ -62,17 +62,6 @@ func collapsed(path []int) []int {
 	return labels
 }
 
-// needed is the number of steps that labels need.
-func needed(labels []int) int {
-	n := len(labels)
-	for i := range labels[min(1, len(labels)):] {
-		if labels[i] == labels[i+1] {
-			n++
-		}
-	}
-	return n
-}
-
 // checkGradient holds the gradient to central differences. An infinite loss has a gradient of 0.
 func checkGradient(t *testing.T, logits [][]float64, labels []int, gradient [][]float64) {
 	t.Helper()
@@ -80,9 +69,9 @@ func checkGradient(t *testing.T, logits [][]float64, labels []int, gradient [][]
 	for i, row := range logits {
 		for k, x := range row {
 			row[k] = x + by
-			above, _, _ := ctc(logits, labels)
+			above, _, _ := Loss(logits, labels, nil)
 			row[k] = x - by
-			below, _, _ := ctc(logits, labels)
+			below, _, _ := Loss(logits, labels, nil)
 			row[k] = x
 			want := (above - below) / (2 * by)
 			if math.IsInf(above, 1) {
