@@ -199,7 +199,11 @@ func (p *Plan) OutputLayer(stream int) {
 	out, logits := p.Outputs(0, p.Steps), h.Prob.All()
 	p.Do(stream, schedule.Gemm{A: out, B: h.W.All(), TransB: true, C: logits})
 	p.Do(stream, schedule.Map{Op: cell.Add, Out: logits, A: logits, B: h.B.All()})
-	p.Do(stream, p.Loss(0, p.Steps))
+	if p.Transcript > 0 {
+		p.transcripts(stream)
+	} else {
+		p.Do(stream, p.Loss(0, p.Steps))
+	}
 	if p.Pass == Train {
 		p.Do(stream, schedule.Gemm{A: logits, B: h.W.All(), C: h.DY.All()})
 	}

@@ -32,7 +32,7 @@ func directs(t Technique, p Problem) bool {
 // composed reports whether t lays out p stack by stack.
 func composed(t Technique, p Problem) bool {
 	_, bypasses := t.(Bypasser)
-	return !directs(t, p) || (p.Skip > 0 || p.Lookahead > 0) && !bypasses
+	return !directs(t, p) || (p.Skip > 0 || p.Lookahead > 0) && !bypasses || p.Transcript > 0
 }
 
 // canTurn declines p if t cannot be composed for its direction.
@@ -232,7 +232,7 @@ func (c *composer) stackOf(number, layers int, turns bool) *stack {
 	if turns {
 		q.Direction = FromFirst
 	}
-	q.Output, q.Groups, q.Weighted, q.Symbols, q.Embedding = 0, 0, false, 0, 0
+	q.Output, q.Groups, q.Weighted, q.Transcript, q.Symbols, q.Embedding = 0, 0, false, 0, 0, 0
 	if number >= c.Ways() {
 		q.Input, q.OneHot = c.Out(), false
 	}
@@ -372,9 +372,9 @@ func (c *composer) stack(s *stack, t Technique, k knob.Params) error {
 	}
 	switch {
 	case c.Sections()-s.forward != passes:
-		return fmt.Errorf("%w: direction %v, skip=%d and lookahead=%d take a technique that lays out layers one by one", schedule.ErrDirection, c.Direction, c.Skip, c.Lookahead)
+		return fmt.Errorf("%w: direction %v, skip=%d, lookahead=%d and transcript=%d take a technique that lays out layers one by one", schedule.ErrDirection, c.Direction, c.Skip, c.Lookahead, c.Transcript)
 	case s.Part:
-		return fmt.Errorf("%w: part of a pass is timed alone only where all layers read from the first step, without shortcuts and row convolutions, not in direction %v with skip=%d and lookahead=%d", schedule.ErrKnob, c.Direction, c.Skip, c.Lookahead)
+		return fmt.Errorf("%w: part of a pass is timed alone only where all layers read from the first step, without shortcuts, row convolutions and transcripts, not in direction %v with skip=%d, lookahead=%d and transcript=%d", schedule.ErrKnob, c.Direction, c.Skip, c.Lookahead, c.Transcript)
 	}
 	for l, y := range s.Layer { // with the matrices that the technique has replaced or added
 		c.Layer[s.number+l*c.side] = y

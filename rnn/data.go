@@ -84,7 +84,11 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	if p.Output > 0 {
 		w.draw("weight_out", p.Output, p.Out(), false, weight)
 		w.draw("bias_out", 1, p.Output, false, weight)
-		w.draw("target", fresh, 1, true, symbol(p.Output))
+		if p.Transcript > 0 {
+			d.Tensors = append(d.Tensors, Tensor{"target", d.Distinct, 1 + p.Transcript, true, drawTranscripts(p, seed, d.Distinct)})
+		} else {
+			w.draw("target", fresh, 1, true, symbol(p.Output))
+		}
 		if p.Weighted {
 			w.draw("loss_weight", fresh, 1, true, each(func(rng *rand.Rand) float32 { return float32(rng.IntN(4)) }))
 			d.scaleLossWeights()
@@ -218,6 +222,9 @@ func (d *Data) Cut(p Problem) *Data {
 			}
 			t.Values = t.Values[:t.Rows*t.Cols]
 		}
+		if t.Name == "target" && p.Transcript > 0 {
+			t.Values = FitTranscripts(t.Values, t.Cols, p.Steps)
+		}
 		out.Tensors = append(out.Tensors, t)
 	}
 	return out
@@ -341,6 +348,11 @@ func (p *Plan) Write(mem Memory, d *Data) error {
 			}
 			continue
 		}
+		if t.Name == "target" && p.Transcript > 0 {
+			if err := mem.Write(p.Head.Padding, Padding(p.Problem, values)); err != nil {
+				return err
+			}
+		}
 		v := place[t.Name]
 		switch {
 		case !t.PerSequence:
@@ -430,8 +442,11 @@ func (d *Data) isFirstState(name string) bool {
 }
 
 // classAt is the right class of a row, and the weight of its loss in that of the run. A row of
-// weight 0 has class -1.
+// weight 0 has class -1. So has the loss of a sequence with a transcript.
 func (d *Data) Class(row int) (class int, weight float64) {
+	if d.Problem.Transcript > 0 {
+		return -1, 1 / float64(d.Problem.Batch)
+	}
 	if !d.Exists(row) {
 		return -1, 0
 	}

@@ -15,8 +15,8 @@ type Matrices struct {
 	DY *schedule.Matrix // T·B × Out: gradient of the last layer's output, where training without output layer
 	DX *schedule.Matrix // F·B × I: gradient of X, where training and not OneHot
 
-	// Y is the output of the network, T·B × Out, where some layers read from the last step or there are
-	// shortcuts or row convolutions; else empty.
+	// Y is the output of the network, T·B × Out, where some layers read from the last step, or there are
+	// shortcuts, row convolutions or transcripts; else empty.
 	Y schedule.View
 
 	Embed *Embedding // nil: no embedding
@@ -80,14 +80,15 @@ type LayerGrad struct {
 
 // A Head is the output layer: softmax of W·h + b and the cross-entropy loss of
 // each step of each sequence. The loss of a run is the mean over all of them, or their
-// weighted sum.
+// weighted sum. With transcripts, Target and Loss have a row for each sequence.
 type Head struct {
-	W      *schedule.Matrix // V × Out
-	B      *schedule.Matrix // 1 × V
-	Target *schedule.Matrix // T·B × 1 classes
-	Weight *schedule.Matrix // T·B × 1; nil: the mean
-	Prob   *schedule.Matrix // probabilities or, where training, the gradient of the logits
-	Loss   *schedule.Matrix // T·B × 1
+	W       *schedule.Matrix // V × Out
+	B       *schedule.Matrix // 1 × V
+	Target  *schedule.Matrix // T·B × 1 classes, or B × (1 + transcript): see transcript.go
+	Weight  *schedule.Matrix // T·B × 1; nil: the mean
+	Padding *schedule.Matrix // T·B × 1: see transcript.go; nil: there are no transcripts
+	Prob    *schedule.Matrix // probabilities or, where training, the gradient of the logits
+	Loss    *schedule.Matrix // T·B × 1, or B × 1
 
 	DW, DB *schedule.Matrix // where training
 	DY     *schedule.Matrix // T·B × Out: gradient of the last layer's output, where training

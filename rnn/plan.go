@@ -295,9 +295,13 @@ func newLayer(plan *Plan, i, rows int) Layer {
 // newHead makes the matrices of the output layer. rows counts those of all new steps.
 func newHead(plan *Plan, rows int) *Head {
 	p, v, train := plan.Problem, plan.Output, plan.Pass == Train
+	targets, values := rows, 1
+	if p.Transcript > 0 {
+		targets, values = p.Batch, 1+p.Transcript
+	}
 	h := &Head{
-		W: plan.Matrix("Wout", v, p.Out()), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", rows, 1), Weight: matrixIf(plan, p.Weighted, "weight", rows, 1),
-		Prob: plan.Matrix("prob", rows, v), Loss: plan.Matrix("loss", rows, 1),
+		W: plan.Matrix("Wout", v, p.Out()), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", targets, values), Weight: matrixIf(plan, p.Weighted, "weight", rows, 1),
+		Padding: matrixIf(plan, p.Transcript > 0, "padding", rows, 1), Prob: plan.Matrix("prob", rows, v), Loss: plan.Matrix("loss", targets, 1),
 		DW: matrixIf(plan, train, "dWout", v, p.Out()), DB: matrixIf(plan, train, "dbout", 1, v), DY: matrixIf(plan, train, "dy", rows, p.Out()),
 	}
 	if plan.uneven != nil && !p.Weighted {

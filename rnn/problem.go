@@ -70,6 +70,10 @@ type Problem struct {
 	// known. 0 is 1.
 	Groups int
 
+	// Transcript is the largest number of labels of a sequence's transcript: see the file transcript.go. The
+	// loss is then that of CTC. 0: there are no transcripts.
+	Transcript int
+
 	// Heads divides the units of each layer into as many equal parts, which the recurrent product
 	// does not mix: see Blocks. 0 is 1.
 	Heads int
@@ -145,7 +149,7 @@ func Of(p axis.Point) (Problem, error) {
 	q := Problem{
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
 		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
-		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
+		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Transcript: p.Transcript, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
 		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Gain: p.Gain, Weights: p.Weights, Skip: p.Skip, Lookahead: p.Lookahead, Norm: p.Norm,
 	}
 	if q.Norm == NormLayer && q.Cell.Norm() != nil {
@@ -207,7 +211,7 @@ func (p Problem) Check() error {
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
-	if err := cmp.Or(p.checkCalls(), p.checkEnds(), p.checkHeads(), checkLengths(p), checkProjection(p), checkSkip(p), checkLookahead(p), checkNorm(p), checkResets(p), checkGain(p)); err != nil {
+	if err := cmp.Or(p.checkCalls(), p.checkEnds(), checkTranscript(p), p.checkHeads(), checkLengths(p), checkProjection(p), checkSkip(p), checkLookahead(p), checkNorm(p), checkResets(p), checkGain(p)); err != nil {
 		return err
 	}
 	if b := p.bytes(); b > 1<<50 {
@@ -252,6 +256,9 @@ func (p Problem) bytes() float64 {
 	}
 	if p.Norm == NormBatch {
 		rows *= 2 // products and their gradients, normalised or not
+	}
+	if p.Transcript > 0 {
+		rows += rows * float64(schedule.CTCScratch(p.Transcript, true)) / (l * h * (g + 2)) // alignments
 	}
 	return 4 * (window*g*h*i + l*g*h*(window*out+float64(p.HeadUnits())) + l*(h+rows)*float64(p.Projection) + l*rows*h*(g+2) + rows*i + (rows+out)*float64(p.Output) + float64(p.Symbols)*float64(p.Embedding))
 }
@@ -355,6 +362,9 @@ func (p Problem) String() string {
 	}
 	if p.Groups > 1 {
 		s += fmt.Sprintf("/groups=%d", p.Groups)
+	}
+	if p.Transcript > 0 {
+		s += fmt.Sprintf("/transcript=%d", p.Transcript)
 	}
 	if p.Weighted {
 		s += "/weighted"

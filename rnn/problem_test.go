@@ -1,10 +1,12 @@
 package rnn
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/ctc"
 )
 
 // TestCheckEnds: sizes of embeddings, groups and weights that do not fit are refused.
@@ -27,6 +29,53 @@ func TestCheckEnds(t *testing.T) {
 		change(&p)
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", p, err, want)
+		}
+	}
+}
+
+// TestTranscript: what does not go with transcripts is refused with the reason.
+func TestTranscript(t *testing.T) {
+	good := Problem{Cell: cell.LSTM, Pass: Train, Input: 3, Hidden: 4, Layers: 2, Batch: 2, Steps: 5, Output: 6, Transcript: 3}
+	if err := good.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(p *Problem){
+		"0 (none)":              func(p *Problem) { p.Transcript = -1 },
+		"set output to 2":       func(p *Problem) { p.Output = 1 },
+		"set groups to none":    func(p *Problem) { p.Groups = 2 },
+		"set weighted to false": func(p *Problem) { p.Weighted = true },
+		"set lengths to full":   func(p *Problem) { p.Lengths = "3+5" },
+		"set history to none":   func(p *Problem) { p.History = 2 },
+		"set calls to none":     func(p *Problem) { p.Calls, p.Pass = 2, Forward },
+	} {
+		p := good
+		change(&p)
+		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", p, err, want)
+		}
+	}
+}
+
+// TestDrawTranscripts: targets fit their steps, also when these are cut.
+func TestDrawTranscripts(t *testing.T) {
+	p := Problem{Cell: cell.GRU, Pass: Train, Input: 1, Hidden: 1, Layers: 1, Batch: 50, Steps: 9, Output: 3, Transcript: 12}
+	d := NewData(p, 1, p.Batch, "normal")
+	for _, steps := range []int{9, 4, 1} {
+		q := p
+		q.Steps = steps
+		ends, most := 0, 0
+		for row := range slices.Chunk(d.Cut(q).Get("target"), 13) {
+			has, labels := Transcript(row)
+			if has < 1 || has > steps || ctc.Needs(labels) > has {
+				t.Errorf("%d steps: %v do not fit %d", steps, labels, has)
+			}
+			if has < steps {
+				ends++
+			}
+			most = max(most, len(labels))
+		}
+		if most < steps/2 || steps == p.Steps && ends == 0 {
+			t.Errorf("%d steps: %d sequences end early, and no transcript has more than %d labels", steps, ends, most)
 		}
 	}
 }

@@ -34,9 +34,11 @@ func ShortcutFrom(p Problem, l int) (last int, ok bool) {
 	return last, ok
 }
 
-// Joins reports whether the network's output is not simply that of its last layer. Then an answer shows
-// it beside the states of layers.
-func Joins(p Problem) bool { return p.Direction != FromFirst || p.Skip > 0 || p.Lookahead > 0 }
+// Joins reports whether the network is composed, so that its output is not simply that of its last layer.
+// Then an answer shows it beside the states of layers.
+func Joins(p Problem) bool {
+	return p.Direction != FromFirst || p.Skip > 0 || p.Lookahead > 0 || p.Transcript > 0
+}
 
 // checkSkip reports an invalid number of layers.
 func checkSkip(p Problem) error {

@@ -34,6 +34,7 @@ func turnProblems() []rnn.Problem {
 	add(func(p *rnn.Problem) { p.Hidden, p.Batch = 1, 2 })
 	add(func(p *rnn.Problem) { p.Layers = 11 })
 	add(func(p *rnn.Problem) { p.Layers, p.Skip = 5, 2 })
+	add(func(p *rnn.Problem) { p.Output, p.Groups, p.Weighted, p.Transcript = 4, 0, false, 2 })
 	add(func(p *rnn.Problem) { p.Layers, p.Skip, p.Input, p.Direction = 3, 1, 12, rnn.BothWays })
 	add(func(p *rnn.Problem) { p.Layers, p.Skip, p.Input, p.Heads = 4, 2, 6, 3 })
 	return all

@@ -276,6 +276,36 @@ func BatchNormal(precision rnn.Precision) []rnn.Problem {
 	return ps
 }
 
+// Transcribed returns problems in precision p whose loss is that of CTC, for every cell. Sequences end
+// at different steps. With -short it returns a third of those that train.
+func Transcribed(precision rnn.Precision) []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range cell.All() {
+		p := rnn.Problem{
+			Cell: c, Pass: rnn.Train, Input: 5 + i%3, Hidden: 7 + 2*(i%4), Layers: 1 + i%3, Batch: 1 + i%5, Steps: 3 + 4*(i%4), Output: 2 + 5*(i%3), Transcript: 1 + 3*(i%5),
+			Direction: rnn.Direction(i % 5 % 4), Precision: precision,
+		}
+		switch i % 4 {
+		case 1:
+			p.OneHot = c.Window == 1
+		case 2:
+			p.Symbols, p.Embedding = 5, 3
+		case 3:
+			p.Layers, p.Skip, p.Input = 3, 1, p.Hidden
+		}
+		forward, kept := p, p
+		forward.Pass = rnn.Forward
+		kept.Direction, kept.Skip, kept.Batch, kept.Steps, kept.Transcript = rnn.FromFirst, 0, 9, 33, 16
+		if !testing.Short() || i%3 == int(precision)%3 {
+			ps = append(ps, p)
+		}
+		if !testing.Short() {
+			ps = append(ps, forward, kept)
+		}
+	}
+	return ps
+}
+
 // Bypassed returns problems in precision p with shortcuts, for every cell: over the input and without it,
 // over one layer and several, with a remainder, in every direction, with all that such layers may have.
 // With -short it returns a sixth of them.

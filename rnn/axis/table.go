@@ -28,6 +28,8 @@ type Point struct {
 	Heads     int    `json:"heads"`     // of each layer; the recurrent product does not mix their units; 0: one
 	Weighted  bool   `json:"weighted"`  // the loss of each step has a weight
 
+	Transcript int `json:"transcript"` // labels of a sequence's transcript, at most, for the CTC loss; 0: there are no transcripts
+
 	Projection int    `json:"projection"` // size to which a projection narrows each layer's output; 0: no projection
 	Skip       int    `json:"skip"`       // layers of a module, whose input is added to its output; 0: there are no modules
 	Lookahead  int    `json:"lookahead"`  // steps that a row convolution behind each module reads; 0: there is none
@@ -174,6 +176,11 @@ var table = prepared([]Axis{
 			}
 			return text
 		},
+	},
+	{
+		Name: "transcript", Help: "labels of a sequence's transcript, at most, for the CTC loss, whose blank is class 0; none: no transcripts", Title: "labels of a transcript", Default: "none", Zero: "none",
+		Near: Share, Memory: MoreWhereSet,
+		field: func(p *Point) any { return &p.Transcript },
 	},
 	{
 		Name: "heads", Help: "heads that divide the units of a layer; the recurrent product does not mix them; none: one head", Title: "heads", Default: "none", Zero: "none",

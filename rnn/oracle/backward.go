@@ -29,10 +29,7 @@ func (r *reference) above() []float64 {
 	dout := make([]float64, r.rows*h)
 	fresh := dout[(r.rows-r.fresh)*h:]
 	if v := p.Output; v > 0 {
-		for row := range r.fresh {
-			class, weight := r.Class(row)
-			lossGradient(r.prob[row*v:(row+1)*v], p.Groups, class, weight)
-		}
+		lossGradients(r)
 		top := r.top[(r.rows-r.fresh)*h:]
 		r.lossy.store(r.prob)
 		r.dWout = r.outer(r.prob, top, v, h)
@@ -43,6 +40,19 @@ func (r *reference) above() []float64 {
 	}
 	r.dTop = fresh
 	return dout
+}
+
+// lossGradients replaces probabilities by the gradients of logits.
+func lossGradients(r *reference) {
+	if r.p.Transcript > 0 {
+		copy(r.prob, r.dLogits)
+		return
+	}
+	v := r.p.Output
+	for row := range r.fresh {
+		class, weight := r.Class(row)
+		lossGradient(r.prob[row*v:(row+1)*v], r.p.Groups, class, weight)
+	}
 }
 
 // backwardFrom computes the gradients of all layers from that of the last one's output.
@@ -248,7 +258,7 @@ func (r *reference) answer() []Tensor {
 		add("y", r.rows, p.Out(), true, false, r.top)
 	}
 	if v := p.Output; v > 0 {
-		add("loss", r.fresh, 1, true, false, r.loss)
+		add("loss", len(r.loss), 1, true, false, r.loss)
 		if p.Pass == rnn.Train {
 			add("grad_weight_out", v, p.Out(), false, true, r.dWout)
 			add("grad_bias_out", 1, v, false, true, r.dBout)

@@ -105,7 +105,9 @@ func TestSizes(t *testing.T) {
 			for _, v := range w.Values {
 				most = max(most, math.Abs(v))
 			}
-			if !ok || w.PerSequence && (most > farthest/4*e.size || e.size > 8*most) {
+			// The states before the last step are behind the ends of most transcripts, those of the measure less so.
+			vanishes := p.Transcript > 0 && p.Direction != rnn.FromFirst && w.Gradient && w.Rows == d.Distinct
+			if !ok || w.PerSequence && (most > farthest/4*e.size || e.size > 8*most && !vanishes) {
 				t.Errorf("%v: %s is %v at most, and %v is expected", p, w.Name, most, e.size)
 			}
 			if e.error > 1e-4 {

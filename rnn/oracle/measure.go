@@ -57,7 +57,8 @@ type measured float64
 func measureCost(p rnn.Problem, distinct int) float64 {
 	p.Batch, p.Lengths = distinct, ""
 	points := float64(p.Reads()) * float64(p.Frames()) * float64(p.Hidden) * float64(distinct)
-	return 3 * (float64(p.FLOPs()) + cellFLOPs*points)
+	aligned := alignmentFLOPs * float64(alignments(p)) * float64(p.Steps) * float64(distinct)
+	return 3 * (float64(p.FLOPs()) + cellFLOPs*points + aligned)
 }
 
 // measuredSteps is the least number of steps that a measure evaluates. Cells forget errors within a few.
@@ -109,7 +110,9 @@ func shortened(d *rnn.Data) *rnn.Data {
 				t.Values = t.Values[:to*sequences*t.Cols]
 			}
 			t.Rows = len(t.Values) / t.Cols
-			if t.Name == "target" {
+			if t.Name == "target" && p.Transcript > 0 {
+				t.Values = rnn.FitTranscripts(t.Values, t.Cols, q.Steps)
+			} else if t.Name == "target" {
 				for i, class := range t.Values {
 					t.Values[i] = max(class, 0) // all of them count
 				}
@@ -195,6 +198,11 @@ func measure(d *rnn.Data, unit float64) map[string]expectation {
 		}
 		if t.gradient && d.Problem.Output > 0 && !t.total {
 			e.size *= lossWeight(d) / lossWeight(part)
+		}
+		if more := float64(d.Problem.Steps) / float64(part.Problem.Steps); d.Problem.Transcript > 0 && t.gradient {
+			e.error *= math.Sqrt(more) // alignments pass all steps
+		} else if d.Problem.Transcript > 0 && name == "loss" {
+			e.size *= more // it is a sum over steps
 		}
 		if d.Problem.Precision == rnn.FP32 {
 			e.error *= cutOff

@@ -42,7 +42,8 @@ func newReference(d *rnn.Data) *reference {
 func ReferenceFLOPs(p rnn.Problem, distinct int) int64 {
 	distinct = rnn.Distinct(p, distinct)
 	p.Lengths = "" // it also computes steps that do not exist
-	return int64(float64(p.FLOPs()) / float64(p.Batch) * float64(distinct))
+	aligned := alignmentFLOPs * float64(alignments(p)) * float64(p.Steps) * float64(distinct)
+	return int64(float64(p.FLOPs())/float64(p.Batch)*float64(distinct) + aligned)
 }
 
 // ReferenceBytes estimates the memory that Reference takes for p with so many
@@ -58,6 +59,9 @@ func ReferenceBytes(p rnn.Problem, distinct int) int64 {
 		perUnit += 8 // variances, sides, reaches, and what the search for sides holds
 	}
 	values := p.Output + 4*p.Reads()*p.Projection // per step and sequence
+	if p.Transcript > 0 {
+		values += 3*p.Output + 2*alignments(p) // logarithms of probabilities, gradients twice, and variables
+	}
 	if p.Projection > 0 {
 		perUnit++ // the gradient of what is projected
 	}
@@ -85,6 +89,7 @@ type reference struct {
 	layers []refLayer // one for each of Problem.Reads
 
 	loss, prob       []float64
+	dLogits          []float64 // of losses with transcripts
 	dWout, dBout, dx []float64
 	dEmbed           []float64 // of the embedding
 
@@ -142,6 +147,9 @@ func (r *reference) forward() {
 				logits[k] += float64(bias[k])
 			}
 			r.lossy.single(logits)
+			if p.Transcript > 0 {
+				return
+			}
 			class, _ := r.Class(row)
 			r.loss[row] = softmax(logits, p.Groups, class)
 			if !r.Exists(row) {
@@ -149,6 +157,11 @@ func (r *reference) forward() {
 			}
 			r.lossy.single(logits)
 		})
+		if p.Transcript > 0 {
+			transcripts(r)
+			r.lossy.single(r.prob)
+			r.lossy.single(r.dLogits)
+		}
 		r.lossy.single(r.loss)
 	}
 }

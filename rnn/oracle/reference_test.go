@@ -46,7 +46,7 @@ func small() []rnn.Problem {
 			ps = append(ps, base, head, symbols, narrow, short)
 		}
 	}
-	return slices.Concat(ps, normal(), bypassed(), batchNormal(), ahead())
+	return slices.Concat(ps, normal(), bypassed(), batchNormal(), ahead(), transcribedProblems())
 }
 
 // batchNormal problems are those of layers that normalise input products over the minibatch.
@@ -98,6 +98,20 @@ func bypassed() []rnn.Problem {
 		ragged.Direction, ragged.Lengths = rnn.Direction(3-i), "1+3+4"
 		embedded.Symbols, embedded.Embedding = 3, 2
 		ps = append(ps, base, narrow, symbols, turned, ragged, embedded)
+	}
+	return ps
+}
+
+// transcribedProblems have transcripts, some of which end before the last step.
+func transcribedProblems() []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.SRU} {
+		base := rnn.Problem{Cell: c, Input: 3, Hidden: 4, Layers: 1 + i%2, Batch: 4, Steps: 6, Output: 3, Transcript: 3, Pass: rnn.Train}
+		symbols, turned, bypassed := base, base, base
+		symbols.OneHot, symbols.Output, symbols.Transcript = true, 2, 1
+		turned.Direction, turned.Steps, turned.Transcript = rnn.Direction(1+i), 9, 8
+		bypassed.Layers, bypassed.Skip, bypassed.Input = 3, 1, 4
+		ps = append(ps, base, symbols, turned, bypassed)
 	}
 	return ps
 }

@@ -48,6 +48,9 @@ func Steps(p *rnn.Plan) (states, gradients bool) {
 // compared with later, and the values by which one layer's gradients are checked.
 func StepwiseBytes(p rnn.Problem, distinct int) int64 {
 	values := p.Reads()*(len(p.Cell.States)*p.Hidden+2*p.Projection) + p.Output
+	if p.Transcript > 0 {
+		values += 4*p.Output + 2*alignments(p) // logits, logarithms of probabilities, gradients and variables
+	}
 	if !p.OneHot {
 		values += p.Input
 	}

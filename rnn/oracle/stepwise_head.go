@@ -37,7 +37,11 @@ func (c *stepper) output(flops float64, gradients bool) (above []float64, err er
 	} else {
 		prob = c.tensor("prob").Values
 	}
-	c.classes(flops, name, prob)
+	if c.Transcript > 0 {
+		sequences(c, flops, name, prob)
+	} else {
+		c.classes(flops, name, prob)
+	}
 	if !gradients {
 		return nil, nil
 	}

@@ -97,6 +97,9 @@ func Arrays(d *rnn.Data, answer []oracle.Tensor, from Source) ([]Array, error) {
 	if n := d.Problem.Resets; n > 0 {
 		return nil, fmt.Errorf("torch: PyTorch's layers begin no sequence anew within a run, but resets are %d%%: set resets to none", n)
 	}
+	if n := d.Problem.Transcript; n > 0 {
+		return nil, fmt.Errorf("torch: an export has losses of steps, not of transcripts, but transcript is %d labels: set transcript to none", n)
+	}
 	l := layout{Data: d, p: d.Problem, answer: make(map[string]oracle.Tensor)}
 	for _, t := range answer {
 		l.answer[t.Name] = t

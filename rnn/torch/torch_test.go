@@ -314,6 +314,15 @@ func TestDeviceAnswers(t *testing.T) {
 	}
 }
 
+// TestTranscriptsDecline: an export has no losses of transcripts.
+func TestTranscriptsDecline(t *testing.T) {
+	p := rnn.Problem{Cell: cell.GRU, Input: 3, Hidden: 4, Layers: 1, Batch: 2, Steps: 3, Pass: rnn.Train, Output: 4, Transcript: 2}
+	d := rnn.NewData(p, 1, 2, "normal")
+	if _, err := torch.Arrays(d, oracle.Reference(d), torch.Source{}); err == nil || !strings.Contains(err.Error(), "set transcript to none") {
+		t.Error(err)
+	}
+}
+
 // TestEmbedding: symbols, features and table are those of the data.
 func TestEmbedding(t *testing.T) {
 	p := rnn.Problem{Cell: cell.GRU, Input: 3, Hidden: 4, Layers: 1, Batch: 2, Steps: 3, Pass: rnn.Train, Symbols: 6, Embedding: 2, Output: 4, Groups: 2, Weighted: true}

@@ -1,0 +1,152 @@
+package impl_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"rnnbench/device/cpu"
+	"rnnbench/impl"
+	"rnnbench/impl/impltest"
+	"rnnbench/rnn"
+	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
+	"rnnbench/rnn/oracle"
+	"rnnbench/rnn/schedule"
+)
+
+// TestTranscripts runs networks with the CTC loss by each technique.
+func TestTranscripts(t *testing.T) {
+	one, two := openWorkers(t)
+	impltest.RunShared(t, one, two, impl.Direct(), slices.Concat(impltest.Transcribed(rnn.FP32), impltest.Transcribed(rnn.BF16)), nil)
+}
+
+// TestEmulatedTranscripts runs them on the CUDA device without a GPU, by the vendor's library too.
+func TestEmulatedTranscripts(t *testing.T) {
+	d := emulated(t)
+	for i, tech := range slices.Concat(impl.Direct(), impl.Vendors()) {
+		var problems []rnn.Problem
+		for j, p := range slices.Concat(impltest.Transcribed(rnn.FP32), impltest.Transcribed(rnn.BF16), impltest.Transcribed(rnn.FP16)) {
+			if !testing.Short() || (i+j)%20 == 0 {
+				problems = append(problems, p)
+			}
+		}
+		t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, problems) })
+	}
+}
+
+// TestTranscriptEnds: what a network reads behind the end of a sequence changes neither its loss nor the
+// gradients of its earlier steps, and has no gradient.
+func TestTranscriptEnds(t *testing.T) {
+	one, _ := openWorkers(t)
+	p := rnn.Problem{Cell: cell.GRU, Input: 3, Hidden: 5, Layers: 2, Batch: 3, Steps: 9, Output: 4, Transcript: 3, Pass: rnn.Train}
+	data := rnn.NewData(p, 1, 3, "normal")
+	run := func() (answer []oracle.Tensor) {
+		plan, s, err := rnn.Layout(impl.Lookup("persistent"), p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prog, err := one.Compile(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer prog.Close()
+		if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := prog.Run(1); err != nil {
+			t.Fatal(err)
+		}
+		if answer, err = oracle.Read(plan, prog); err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	before := run()
+	x, target, behind := data.Get("x"), data.Get("target"), 0
+	for i := range x {
+		row := i / p.Input
+		if steps, _ := rnn.Transcript(target[row%p.Batch*(1+p.Transcript):][:1+p.Transcript]); row/p.Batch >= steps {
+			x[i], behind = 7, behind+1
+		}
+	}
+	if behind == 0 {
+		t.Fatal("no sequence ends before the last step")
+	}
+	for i, got := range run() {
+		switch {
+		case strings.HasPrefix(got.Name, "h_") || got.Name == "y": // the layers run on
+		case !slices.Equal(got.Values, before[i].Values):
+			t.Errorf("%s depends on what is behind the end", got.Name)
+		}
+		for k, v := range got.Values {
+			if got.Name == "dx" && x[k] == 7 && v != 0 {
+				t.Errorf("dx[%d], behind the end, is %v", k, v)
+			}
+		}
+	}
+}
+
+// TestTranscriptsStepwise checks the loss by what a run left, and plants faults in it and in gradients.
+func TestTranscriptsStepwise(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.SRU, cell.RNNReLU} {
+		p := rnn.Problem{Cell: c, Input: 11, Hidden: 11, Layers: 2, Batch: 3, Steps: 40, Output: 5, Transcript: 9, Pass: rnn.Train, Direction: rnn.Direction(i % 3)}
+		data := rnn.NewData(p, 1, 2, "normal")
+		plan, s, err := rnn.Layout(impl.Lookup("cudnnstyle"), p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prog, err := d.Compile(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer prog.Close()
+		if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := prog.Run(1); err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := oracle.ReadDistinct(plan, prog, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func() oracle.Deviation {
+			dev, covered, err := oracle.Stepwise{FLOPs: 1e9}.Check(plan, prog, data, got)
+			if err != nil || covered.Share != 1 || covered.Steps != p.Steps {
+				t.Fatalf("%v: %v: %v of the values are compared, at %d steps", p, err, covered.Share, covered.Steps)
+			}
+			return dev
+		}
+		if dev := check(); !dev.OK() {
+			t.Errorf("%v: %v", p, dev)
+		}
+		for name, by := range map[string]float64{"loss": 0.01, "y": 3, "grad_weight_out": 0.1, "dx": 3} {
+			k := slices.IndexFunc(got, func(t oracle.Tensor) bool { return t.Name == name })
+			v := &got[k].Values[len(got[k].Values)/2]
+			right := *v
+			*v += by
+			if dev := check(); dev.OK() {
+				t.Errorf("%v: %s may be off by %v", p, name, by)
+			}
+			*v = right
+		}
+	}
+}
+
+// TestTranscriptsDecline: what does not go with transcripts is declined.
+func TestTranscriptsDecline(t *testing.T) {
+	p := rnn.Problem{Cell: cell.SRU, Pass: rnn.Train, Input: 3, Hidden: 4, Layers: 1, Batch: 2, Steps: 5, Output: 3, Transcript: 2}
+	if _, _, err := rnn.Layout(impl.Lookup("scan"), p, knob.Params{"alone": 1, "inputbatch": 0}); !errors.Is(err, schedule.ErrKnob) || !strings.Contains(err.Error(), "transcript=2") {
+		t.Errorf("a part of a pass: %v", err)
+	}
+	if _, _, err := rnn.LayoutHosted(impl.Lookup("naive"), p, nil); !errors.Is(err, schedule.ErrUnsupported) {
+		t.Errorf("a host program: %v", err)
+	}
+}
