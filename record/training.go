@@ -159,6 +159,10 @@ type Score struct {
 	Top1  float64 `json:"top1"`  // share of steps whose class is the most likely one,
 	Top5  float64 `json:"top5"`  // or among the five most likely,
 	Top20 float64 `json:"top20"` // or among the twenty most likely
+
+	// LabelErrors is the label error rate of greedily decoded transcripts, in place of ranks of classes;
+	// nil: there are no transcripts.
+	LabelErrors *float64 `json:"label_errors"`
 }
 
 // A TrainingPlan says what a run of train trains, and until when.

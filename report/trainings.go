@@ -45,6 +45,11 @@ func (b *builder) drawLoss(s *section, recs []*record.Record) error {
 	if slices.ContainsFunc(recs, func(r *record.Record) bool { return r.Training.HeldOut != nil }) {
 		names = append(names, "held-out")
 	}
+	if slices.ContainsFunc(recs, func(r *record.Record) bool {
+		return r.Training.HeldOut != nil && r.Training.HeldOut.LabelErrors != nil
+	}) {
+		names = append(names, "label-errors")
+	}
 	var axes []string
 	for _, a := range quantity.Varying(recs) {
 		if a.Numeric {

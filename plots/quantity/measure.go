@@ -151,6 +151,12 @@ func Measures() []Measure {
 		top("top1", "1", func(s *record.Score) float64 { return s.Top1 }),
 		top("top5", "5", func(s *record.Score) float64 { return s.Top5 }),
 		top("top20", "20", func(s *record.Score) float64 { return s.Top20 }),
+		training("label-errors", "label error rate of transcripts of held-out data", "%", func(t *record.Training) (float64, bool) {
+			if t.HeldOut == nil || t.HeldOut.LabelErrors == nil {
+				return 0, false
+			}
+			return 100 * *t.HeldOut.LabelErrors, true
+		}),
 		{Name: "memory", Title: "memory", Unit: "B", Key: "mem_bytes", Less: true, Scaled: true,
 			of: func(r, _ *record.Record) (Interval, bool) {
 				m := float64(r.Work.Memory)

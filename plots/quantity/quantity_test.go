@@ -143,7 +143,11 @@ func TestMeasures(t *testing.T) {
 	} else if v, ok := m.Of(&good, nil); !ok || math.Abs(v.Value-25) > 1e-9 || v.Lo > v.Value {
 		t.Errorf("a run that takes four times its floor reached %v %% of it, %t", v, ok)
 	}
+	rate := 0.3
 	for _, m := range Measures() {
+		if m.Name == "label-errors" {
+			good.Training.HeldOut = &record.Score{Loss: 2, LabelErrors: &rate}
+		}
 		v, ok := m.Of(&good, &good)
 		if !ok || v.Value <= 0 || v.Lo > v.Value || v.Hi < v.Value {
 			t.Errorf("%s of a good record is %v, %t", m.Name, v, ok)

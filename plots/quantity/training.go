@@ -51,8 +51,11 @@ func training(name, title, unit string, of func(t *record.Training) (float64, bo
 }
 
 func key(name string) string {
-	if name == "held-out" {
+	switch name {
+	case "held-out":
 		return "held_out_loss"
+	case "label-errors":
+		return "pct_label_errors"
 	}
 	return name
 }
@@ -64,7 +67,7 @@ func top(name, n string, of func(s *record.Score) float64) Measure {
 		title = "held-out steps whose class is the most likely"
 	}
 	m := training(name, title, "%", func(t *record.Training) (float64, bool) {
-		if t.HeldOut == nil {
+		if t.HeldOut == nil || t.HeldOut.LabelErrors != nil {
 			return 0, false
 		}
 		return 100 * of(t.HeldOut), true

@@ -148,6 +148,9 @@ func (t *recordColumns) measures(all []*record.Record, base quantity.Baseline, b
 			return Number(float64(r.Training.Iterations), strconv.Itoa(r.Training.Iterations))
 		})
 		measures = append(measures, "loss", "held-out")
+		if slices.ContainsFunc(all, transcribed) {
+			measures = append(measures, "label-errors")
+		}
 	}
 	if slices.ContainsFunc(all, func(r *record.Record) bool { return r.Latency != nil }) {
 		measures = append([]string{"latency", "p90", "p99"}, measures...)
@@ -290,6 +293,11 @@ func title(recs []*record.Record) string {
 	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), " · ")
 }
 
+// transcribed reports whether r is of a network whose transcripts of held-out data were compared.
+func transcribed(r *record.Record) bool {
+	return r.Training != nil && r.Training.HeldOut != nil && r.Training.HeldOut.LabelErrors != nil
+}
+
 func heading(m quantity.Measure, baseline string) string {
 	switch m.Name {
 	case "latency":
@@ -302,6 +310,8 @@ func heading(m quantity.Measure, baseline string) string {
 		return "% of floor"
 	case "loss", "held-out":
 		return m.Name
+	case "label-errors":
+		return "label errors"
 	case "speedup":
 		return "over " + baseline
 	}
