@@ -199,10 +199,8 @@ func measure(d *rnn.Data, unit float64) map[string]expectation {
 		if t.gradient && d.Problem.Output > 0 && !t.total {
 			e.size *= lossWeight(d) / lossWeight(part)
 		}
-		if more := float64(d.Problem.Steps) / float64(part.Problem.Steps); d.Problem.Transcript > 0 && t.gradient {
-			e.error *= math.Sqrt(more) // alignments pass all steps
-		} else if d.Problem.Transcript > 0 && name == "loss" {
-			e.size *= more // it is a sum over steps
+		if d.Problem.Transcript > 0 {
+			longer(&e, t.gradient, name, part.Problem.Steps, d.Problem.Steps)
 		}
 		if d.Problem.Precision == rnn.FP32 {
 			e.error *= cutOff
