@@ -349,7 +349,9 @@ func (p *Plan) Write(mem Memory, d *Data) error {
 			continue
 		}
 		if t.Name == "target" && p.Transcript > 0 {
-			if err := mem.Write(p.Head.Padding, Padding(p.Problem, values)); err != nil {
+			padding := make([]float32, p.Head.Padding.Rows)
+			FillPadding(padding, values, t.Cols)
+			if err := mem.Write(p.Head.Padding, padding); err != nil {
 				return err
 			}
 		}

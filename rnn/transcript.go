@@ -62,18 +62,15 @@ func (p *Plan) transcripts(stream int) {
 	})
 }
 
-// Padding is what Head.Padding holds for targets of as many sequences: 0 at steps that a sequence has,
-// and else padding.
-func Padding(p Problem, target []float32) []float32 {
-	cols := 1 + p.Transcript
+// FillPadding sets values, which are those of Head.Padding, for the targets of its sequences: 0 at steps
+// that a sequence has, and else padding. cols is the number of values of a target.
+func FillPadding(values, target []float32, cols int) {
 	n := len(target) / cols
-	out := make([]float32, p.Steps*n)
-	for row := range out {
-		if float32(row/n) >= target[row%n*cols] {
-			out[row] = padding
+	for row := range values {
+		if values[row] = 0; float32(row/n) >= target[row%n*cols] {
+			values[row] = padding
 		}
 	}
-	return out
 }
 
 // Transcript returns the number of steps of a sequence, and its labels. target is its row.

@@ -5,7 +5,7 @@ Runs `rnnbench train` on characters of a random text for cells of torch.nn, by
 several techniques and optimisers. Trains the same network by PyTorch in double
 precision, from the same first weights, which `rnnbench export` writes. This
 script forms the same minibatches itself. States are carried from minibatch to
-minibatch. The difference of all weights must be at most 1e-4 of their norm.
+minibatch. The loss is the cross-entropy of steps, not the CTC loss of transcripts. The difference of all weights must be at most 1e-4 of their norm.
 The table also shows the difference of PyTorch in single precision.
 
 Exit status: 0 if all weights agree or PyTorch is missing, 1 if some differ,

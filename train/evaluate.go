@@ -8,6 +8,7 @@ import (
 	"rnnbench/rnn"
 	"rnnbench/rnn/schedule"
 	"rnnbench/train/data"
+	"rnnbench/train/data/speech"
 )
 
 // An Evaluator measures a network under training on data that it is not trained on.
@@ -22,14 +23,21 @@ type Evaluator struct {
 	start   []byte // position of source, from which every evaluation begins
 
 	residual float64 // the largest of all minibatches of an evaluation
+
+	decoded, right [][]int // transcripts of an evaluation
 }
 
 // Score is a network's result on data. Loss is the mean loss of all steps that count. Top1, Top5
 // and Top20 are the shares of these steps whose class is the most likely one, or among the 5 or 20
 // most likely. Where classes are in groups, only the class's group is ranked.
+//
+// With transcripts, Loss is the mean of all sequences, and classes of steps are not ranked. LabelErrors
+// is the label error rate: how many labels to insert, delete or replace in what is decoded greedily, for
+// each label of the right transcripts.
 type Score struct {
 	Loss              float64
 	Top1, Top5, Top20 float64
+	LabelErrors       float64
 }
 
 // NewEvaluator prepares forward passes of t's network over so many minibatches of source, whose
@@ -109,6 +117,7 @@ func (e *Evaluator) once(t *Trainer) (Score, error) {
 	}
 	var s Score
 	counted := 0
+	e.decoded, e.right = nil, nil
 	for range e.batches {
 		if err := e.add(&s); err != nil {
 			return Score{}, err
@@ -122,6 +131,7 @@ func (e *Evaluator) once(t *Trainer) (Score, error) {
 	for _, v := range []*float64{&s.Loss, &s.Top1, &s.Top5, &s.Top20} {
 		*v /= float64(max(1, counted))
 	}
+	s.LabelErrors = speech.ErrorRate(e.decoded, e.right)
 	return s, nil
 }
 
@@ -138,7 +148,9 @@ func (e *Evaluator) clear() error {
 // add adds a minibatch's losses to s, and counts the steps that are right.
 func (e *Evaluator) add(s *Score) error {
 	h := e.plan.Head
-	e.batch.next(e.source)
+	if e.batch.next(e.source); e.batch.err != nil {
+		return e.batch.err
+	}
 	if err := e.batch.write(e.plan, e.program, e.plan.Given); err != nil {
 		return err
 	}
@@ -150,8 +162,21 @@ func (e *Evaluator) add(s *Score) error {
 		return err
 	}
 	s.Loss += sum(loss)
-	s.rank(h.Prob, max(1, e.plan.Groups), prob, e.batch.target)
+	if e.plan.Transcript > 0 {
+		e.decode(prob)
+	} else {
+		s.rank(h.Prob, max(1, e.plan.Groups), prob, e.batch.target)
+	}
 	return nil
+}
+
+// decode notes the transcripts of a minibatch, decoded and right.
+func (e *Evaluator) decode(prob []float32) {
+	p, cols := e.problem, 1+e.problem.Transcript
+	for b := range p.Batch {
+		steps, labels := rnn.Transcript(e.batch.target[b*cols:][:cols])
+		e.decoded, e.right = append(e.decoded, speech.Greedy(prob, p.Output, p.Batch, b, steps)), append(e.right, labels)
+	}
 }
 
 // rank counts the rows whose class is among the most likely ones of its group. Equally likely

@@ -1,6 +1,8 @@
 package train
 
 import (
+	"cmp"
+
 	"rnnbench/device"
 	"rnnbench/rnn"
 	"rnnbench/rnn/schedule"
@@ -9,16 +11,25 @@ import (
 
 // A minibatch is what one iteration reads, and the position of its source afterwards.
 type minibatch struct {
-	x, target, weight []float32 // weight is nil where all steps count alike
-	counted           int       // steps of all sequences that count
-	state             []byte
+	x, target []float32
+	ofSteps   []float32 // a value for each step of each sequence: its weight, or its padding; nil: all steps count alike
+	counted   int       // steps of all sequences that count, or sequences with transcripts
+	state     []byte
+	err       error // of reading the source
+
+	transcript int // see data.Shape
 }
 
 // newMinibatch makes room for a minibatch of source with so many values and targets.
 func newMinibatch(source data.Source, values, targets int) *minibatch {
-	m := &minibatch{x: make([]float32, values), target: make([]float32, targets), counted: targets}
-	if source.Shape().Weighted {
-		m.weight = make([]float32, targets)
+	shape := source.Shape()
+	m := &minibatch{x: make([]float32, values), target: make([]float32, targets), counted: targets, transcript: shape.Transcript}
+	switch {
+	case shape.Transcript > 0:
+		m.counted = targets / (1 + shape.Transcript)
+		m.ofSteps = make([]float32, values/shape.Given())
+	case shape.Weighted:
+		m.ofSteps = make([]float32, targets)
 	}
 	return m
 }
@@ -26,7 +37,14 @@ func newMinibatch(source data.Source, values, targets int) *minibatch {
 // next draws the minibatch from source. Steps that count get equal weights, which add up to 1.
 func (m *minibatch) next(source data.Source) {
 	source.Next(m.x, m.target)
-	if m.weight == nil {
+	if r, ok := source.(data.Reader); ok {
+		m.err = r.Err()
+	}
+	switch {
+	case m.ofSteps == nil || m.err != nil:
+		return
+	case m.transcript > 0:
+		rnn.FillPadding(m.ofSteps, m.target, 1+m.transcript)
 		return
 	}
 	m.counted = 0
@@ -36,31 +54,32 @@ func (m *minibatch) next(source data.Source) {
 		}
 	}
 	for i, class := range m.target {
-		if m.weight[i] = 0; class >= 0 {
-			m.weight[i] = 1 / float32(m.counted)
+		if m.ofSteps[i] = 0; class >= 0 {
+			m.ofSteps[i] = 1 / float32(m.counted)
 		}
 	}
 }
 
-// filled lists a replica's matrices with the values of the minibatch.
-func (m *minibatch) filled(r replica) []device.Filled {
-	all := []device.Filled{{Matrix: r.input(), Values: m.x}, {Matrix: r.plan.Head.Target, Values: m.target}}
-	if m.weight != nil {
-		all = append(all, device.Filled{Matrix: r.plan.Head.Weight, Values: m.weight})
+// ofSteps is where a plan reads the value of each step; nil: there are none.
+func ofSteps(p *rnn.Plan) *schedule.Matrix { return cmp.Or(p.Head.Weight, p.Head.Padding) }
+
+// filled lists matrices of a plan with the values of the minibatch, its x for input.
+func (m *minibatch) filled(p *rnn.Plan, input *schedule.Matrix) []device.Filled {
+	all := []device.Filled{{Matrix: input, Values: m.x}, {Matrix: p.Head.Target, Values: m.target}}
+	if m.ofSteps != nil {
+		all = append(all, device.Filled{Matrix: ofSteps(p), Values: m.ofSteps})
 	}
 	return all
 }
 
 // write copies the minibatch to where a plan reads it, its x to input.
 func (m *minibatch) write(p *rnn.Plan, mem rnn.Memory, input *schedule.Matrix) error {
-	err := mem.Write(input, m.x)
-	if err == nil {
-		err = mem.Write(p.Head.Target, m.target)
+	for _, f := range m.filled(p, input) {
+		if err := mem.Write(f.Matrix, f.Values); err != nil {
+			return err
+		}
 	}
-	if err == nil && m.weight != nil {
-		err = mem.Write(p.Head.Weight, m.weight)
-	}
-	return err
+	return nil
 }
 
 // A feed draws the next minibatch while the device works on the present one.

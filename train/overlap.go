@@ -33,8 +33,8 @@ func FedBytes(t *Trainer) int64 {
 		return 0
 	}
 	n := t.plan.Updates.Rates.Elements() + t.input().Elements() + t.plan.Head.Target.Elements()
-	if w := t.plan.Head.Weight; w != nil {
-		n += w.Elements()
+	if m := ofSteps(t.plan); m != nil {
+		n += m.Elements()
 	}
 	return 4 * int64(n)
 }
@@ -47,8 +47,11 @@ func eachFed(t *Trainer, f func(r replica, p device.Fed) error) error {
 // stage draws the next minibatch and feeds it, with the rates of its iteration.
 func stage(t *Trainer, rates []float32) error {
 	m := t.feed.next()
+	if m.err != nil {
+		return m.err
+	}
 	err := eachFed(t, func(r replica, p device.Fed) error {
-		values := append(t.share(r, m).filled(r), device.Filled{Matrix: r.plan.Updates.Rates, Values: rates})
+		values := append(t.share(r, m).filled(r.plan, r.input()), device.Filled{Matrix: r.plan.Updates.Rates, Values: rates})
 		return p.Feed(values...)
 	})
 	if err != nil {

@@ -84,8 +84,8 @@ func (p *Pass) Load() error {
 		}
 	}
 	err := errors.Join(p.copy(p.plan.Given, from.plan.Given), p.copy(p.plan.Head.Target, from.plan.Head.Target))
-	if w := p.plan.Head.Weight; w != nil && err == nil {
-		err = p.copy(w, from.plan.Head.Weight)
+	if m := ofSteps(p.plan); m != nil && err == nil {
+		err = p.copy(m, ofSteps(from.plan))
 	}
 	if err == nil {
 		err = rnn.WriteConstants(p.plan, p.program)

@@ -111,9 +111,9 @@ func (t *Trainer) share(r replica, m *minibatch) *minibatch {
 		return m
 	}
 	rows := func(values []float32, cols int) []float32 { return r.part.Rows(values, cols, t.Problem.Batch) }
-	part := &minibatch{x: rows(m.x, r.input().Cols), target: rows(m.target, 1)}
-	if m.weight != nil {
-		part.weight = rows(m.weight, 1)
+	part := &minibatch{x: rows(m.x, r.input().Cols), target: rows(m.target, r.plan.Head.Target.Cols)}
+	if m.ofSteps != nil {
+		part.ofSteps = rows(m.ofSteps, 1)
 	}
 	return part
 }

@@ -50,7 +50,7 @@ type Trainer struct {
 // Asked is p with the input and the output that a task needs.
 func Asked(p rnn.Problem, s data.Shape) rnn.Problem {
 	p.Input, p.OneHot, p.Symbols, p.Embedding = s.Input, s.OneHot, s.Symbols, s.Embedding
-	p.Output, p.Groups, p.Weighted = s.Output, s.Groups, s.Weighted
+	p.Output, p.Groups, p.Weighted, p.Transcript = s.Output, s.Groups, s.Weighted, s.Transcript
 	return p
 }
 
@@ -193,6 +193,9 @@ func (t *Trainer) run(ctx context.Context, n int, rates func(i int) []float32) (
 // once writes the next minibatch and makes a run.
 func (t *Trainer) once(rates []float32) error {
 	m := t.feed.next()
+	if m.err != nil {
+		return m.err
+	}
 	err := t.each(func(r replica) error {
 		err := t.share(r, m).write(r.plan, r.program, r.input())
 		if err == nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"rnnbench/train/data/speech"
 )
 
 // A Source yields minibatches of a task without end. It is for one goroutine.
@@ -18,7 +20,9 @@ type Source interface {
 
 	// Next fills x, steps·batch × features or, where one-hot, symbols, and target, steps·batch × 1
 	// classes. Row t·batch+b belongs to step t of sequence b. With an embedding, a row of x is a
-	// symbol, then features. Where Weighted, a step with a class below 0 does not count.
+	// symbol, then features. Where Weighted, a step with a class below 0 does not count. With
+	// transcripts, row b of target has the steps of sequence b, the classes of its labels, and zeros
+	// behind them.
 	Next(x, target []float32)
 
 	// State is the position after the last Next, for a checkpoint. Restore returns to it, in a
@@ -32,15 +36,23 @@ type Preparer interface {
 	Prepare() error
 }
 
+// A Reader is a source that reads files as it goes. Err is what went wrong in the last Next, whose
+// values then mean nothing.
+type Reader interface {
+	Err() error
+}
+
 // A Shape is what a task asks of a network.
 type Shape struct {
-	Input     int  // features a step, or symbols where OneHot
-	OneHot    bool // the input is one symbol a step
-	Output    int  // classes
-	Symbols   int  // rows of an embedding, which gives the first Embedding of Input; 0: none
-	Embedding int
-	Groups    int  // groups of classes, each with a softmax of its own; 0: one
-	Weighted  bool // some steps do not count; the loss is the mean over the others
+	Input      int  // features a step, or symbols where OneHot
+	OneHot     bool // the input is one symbol a step
+	Output     int  // classes
+	Symbols    int  // rows of an embedding, which gives the first Embedding of Input; 0: none
+	Embedding  int
+	Groups     int  // groups of classes, each with a softmax of its own; 0: one
+	Weighted   bool // some steps do not count; the loss is the mean over the others
+	Transcript int  // labels of a sequence, at most; the loss is that of CTC, whose blank is class 0; 0: none
+
 	Continues bool // each minibatch continues the one before, so states are carried over
 }
 
@@ -53,6 +65,14 @@ func (s Shape) Given() int {
 		return 1 + s.Input - s.Embedding
 	}
 	return s.Input
+}
+
+// Targets is the number of values of target for so many sequences.
+func (s Shape) Targets(batch, steps int) int {
+	if s.Transcript > 0 {
+		return batch * (1 + s.Transcript)
+	}
+	return batch * steps
 }
 
 // Options are what a source is opened for.
@@ -90,6 +110,7 @@ func kinds() []kind {
 		{"words", "file=:vocabulary=10000:classes=0:shuffle=0", "file", "the next word of a text; without a file, of Go's documentation and sources", openWords},
 		{"events", "ahead=50:burnin=30:dimension=40:recordings=2000:threshold=16", "", "the pixel of a later event, from a simulated event camera that pans over digits", openEvents},
 		{"n-mnist", "dir=:ahead=50:burnin=30:dimension=40:recordings=2000", "dir", "the same from real N-MNIST recordings, in the folders Train and Test (Orchard et al. 2015)", openNMNIST},
+		{"speech", "dir=:utterances=10000:phonemes=8:alphabet=" + string(speech.English) + ":bands=40:hop=10", "dir", "the letters of utterances: recordings NAME.wav of a folder with transcripts NAME.txt, or generated ones", openSpeech},
 		{"echo", "symbols=3", "", "the symbol of the step before: a task for tests", openEcho},
 	}
 }

@@ -1,38 +1,20 @@
 package data
 
 import (
-	"fmt"
-	"strings"
-
 	"rnnbench/train/data/speech"
 )
 
-// speechKind is no task of Open, since its loss is one of whole sequences.
-var speechKind = kind{
-	name:  "speech",
-	usual: "dir=:utterances=10000:phonemes=8:alphabet=" + string(speech.English) + ":bands=40:hop=10",
-	path:  "dir",
-	doc:   "the letters of utterances: recordings NAME.wav of a folder with transcripts NAME.txt, or generated ones",
+// utterances is a task whose loss is that of CTC. A row of the target has the frames of an utterance and
+// the classes of its letters.
+type utterances struct {
+	task  *speech.Task
+	batch speech.Minibatch
+	err   error
 }
 
-// OpenSpeech returns the task that spec names, such as speech:phonemes=3 or speech:DIR. Hop is the
-// milliseconds from frame to frame. Generated utterances have letters of their own.
-func OpenSpeech(spec string, o Options) (*speech.Task, error) {
-	s, err := speechKind.read(strings.TrimPrefix(strings.TrimPrefix(spec, speechKind.name), ":"))
-	if err != nil {
-		return nil, err
-	}
-	if err := o.check(); err != nil {
-		return nil, err
-	}
-	task, err := openSpeech(s, o)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", speechKind.name, err)
-	}
-	return task, nil
-}
-
-func openSpeech(s settings, o Options) (*speech.Task, error) {
+// openSpeech opens recordings or generated speech. Hop is the milliseconds from frame to frame.
+// Generated utterances have letters of their own.
+func openSpeech(s settings, o Options) (Source, error) {
 	bands, err := s.whole("bands", 1, speech.MostBands)
 	if err != nil {
 		return nil, err
@@ -45,9 +27,13 @@ func openSpeech(s settings, o Options) (*speech.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return speech.NewTask(c, speech.Options{
+	task, err := speech.NewTask(c, speech.Options{
 		Spectrogram: speech.Spectrogram{Bands: bands, Hop: float64(hop) / 1000}, Batch: o.Batch, Steps: o.Steps, Seed: o.Seed,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return &utterances{task: task}, nil
 }
 
 // corpus opens a folder or, without one, generates speech.
@@ -66,3 +52,34 @@ func corpus(s settings, o Options) (speech.Corpus, error) {
 	most, err := s.whole("phonemes", 1, 8)
 	return speech.Generated{Seed: o.Seed, Utterances: utterances, Phonemes: most, Held: o.Held}, err
 }
+
+// Shape implements Source.
+func (u *utterances) Shape() Shape {
+	return Shape{Input: u.task.Bands, Output: u.task.Classes(), Transcript: u.task.Longest()}
+}
+
+// Next implements Source.
+func (u *utterances) Next(x, target []float32) {
+	u.batch.Frames = x
+	if u.err = u.task.Next(&u.batch); u.err != nil {
+		return
+	}
+	clear(target)
+	cols := 1 + u.task.Longest()
+	for b, labels := range u.batch.Labels {
+		row := target[b*cols:][:cols]
+		row[0] = float32(u.batch.Lengths[b])
+		for i, class := range labels {
+			row[1+i] = float32(class)
+		}
+	}
+}
+
+// Err implements Reader.
+func (u *utterances) Err() error { return u.err }
+
+// State implements Source.
+func (u *utterances) State() []byte { return u.task.State() }
+
+// Restore implements Source.
+func (u *utterances) Restore(state []byte) error { return u.task.Restore(state) }

@@ -280,6 +280,9 @@ func (l *Loop) report() error {
 			return err
 		}
 		r.Training.HeldOut = &record.Score{Loss: score.Loss, Top1: score.Top1, Top5: score.Top5, Top20: score.Top20}
+		if l.Trainer.Problem.Transcript > 0 {
+			r.Training.HeldOut.LabelErrors = &score.LabelErrors
+		}
 		l.loss = score.Loss
 	}
 	r.Training.Stop = l.Limits.Reached(r.Training)

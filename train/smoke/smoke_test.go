@@ -66,6 +66,37 @@ func TestSmoke(t *testing.T) {
 	}
 }
 
+// TestTranscripts: so does it where the loss is that of transcripts.
+func TestTranscripts(t *testing.T) {
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	k, err := smoke.Of(cell.GRU, rnn.FP32, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Data = "speech:phonemes=1:hop=18:bands=7:utterances=100"
+	k.Problem.Input, k.Problem.Output, k.Problem.Transcript, k.Problem.Steps, k.Problem.Batch = 7, 15, 1, 25, 4
+	band, err := k.Band()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tech := range impl.Own() {
+		curve, err := k.Train(context.Background(), d, tech)
+		if errors.Is(err, schedule.ErrUnsupported) {
+			continue
+		}
+		if err == nil {
+			err = band.Check(curve)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", tech.Name(), err)
+		}
+	}
+}
+
 // TestFaultsShow: a gradient that is 1 % too large puts the curve outside the band, whatever its
 // parameter.
 func TestFaultsShow(t *testing.T) {

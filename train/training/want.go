@@ -70,7 +70,7 @@ func SetAxes(task string, r grid.Request, v grid.Vocabulary) error {
 	}
 	s, axes := source.Shape(), r.Axes
 	axes["input"], axes["output"], axes["onehot"], axes["weighted"] = strconv.Itoa(s.Input), strconv.Itoa(s.Output), strconv.FormatBool(s.OneHot), strconv.FormatBool(s.Weighted)
-	for name, n := range map[string]int{"symbols": s.Symbols, "embedding": s.Embedding, "groups": s.Groups} {
+	for name, n := range map[string]int{"symbols": s.Symbols, "embedding": s.Embedding, "groups": s.Groups, "transcript": s.Transcript} {
 		if axes[name] = strconv.Itoa(n); n == 0 {
 			axes[name] = "none"
 		}

@@ -136,7 +136,12 @@ func line(r *record.Record, alone bool) string {
 	t := r.Training
 	line += fmt.Sprintf("iteration %d, loss %.4f", t.Iterations, t.Loss)
 	if t.HeldOut != nil {
-		line += fmt.Sprintf(", held-out %.4f, top-1 %.1f %%", t.HeldOut.Loss, 100*t.HeldOut.Top1)
+		line += fmt.Sprintf(", held-out %.4f", t.HeldOut.Loss)
+		if e := t.HeldOut.LabelErrors; e != nil {
+			line += fmt.Sprintf(", label errors %.1f %%", 100**e)
+		} else {
+			line += fmt.Sprintf(", top-1 %.1f %%", 100*t.HeldOut.Top1)
+		}
 	}
 	if c := t.Convergence; c != nil {
 		line += fmt.Sprintf(", %s in %s", r.Impl.Name, quantity.Plural(c.Taken[len(c.Taken)-1].Iterations, "iteration"))

@@ -16,6 +16,7 @@ import (
 type Folder struct {
 	alphabet Alphabet
 	all      []recording
+	longest  int
 }
 
 // A recording is a file that was looked at.
@@ -46,6 +47,7 @@ func OpenFolder(dir string, alphabet Alphabet, held bool) (*Folder, error) {
 		if err != nil {
 			return nil, err
 		}
+		f.longest = max(f.longest, len(one.labels))
 		if (i%heldOut == min(heldOut, len(paths))-1) == held {
 			f.all = append(f.all, one)
 		}
@@ -120,6 +122,9 @@ func (f *Folder) Len() int { return len(f.all) }
 
 // Alphabet implements Corpus.
 func (f *Folder) Alphabet() Alphabet { return f.alphabet }
+
+// Longest implements Corpus.
+func (f *Folder) Longest() int { return f.longest }
 
 // Fits implements Corpus, by the longest recording first.
 func (f *Folder) Fits(s Spectrogram, steps int) error {

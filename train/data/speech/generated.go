@@ -20,6 +20,9 @@ func (g Generated) Len() int { return g.Utterances }
 // Alphabet implements Corpus.
 func (g Generated) Alphabet() Alphabet { return letters }
 
+// Longest implements Corpus: a phoneme is a letter.
+func (g Generated) Longest() int { return g.Phonemes }
+
 // Fits implements Corpus, by the longest utterance that can be.
 func (g Generated) Fits(s Spectrogram, steps int) error {
 	longest := 0.0

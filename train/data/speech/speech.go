@@ -24,6 +24,10 @@ type Corpus interface {
 	// Alphabet has the letters of all transcripts.
 	Alphabet() Alphabet
 
+	// Longest is the number of labels that the longest transcript has, or may have. It is the same for
+	// the held-out part.
+	Longest() int
+
 	// Fits reports whether the spectrogram of every utterance fits so many steps and has a frame for
 	// each of its letters.
 	Fits(s Spectrogram, steps int) error

@@ -47,6 +47,9 @@ func (t *Task) Classes() int { return t.corpus.Alphabet().Classes() }
 // Alphabet spells labels.
 func (t *Task) Alphabet() Alphabet { return t.corpus.Alphabet() }
 
+// Longest is the number of labels that the longest transcript has.
+func (t *Task) Longest() int { return t.corpus.Longest() }
+
 // Epoch is the number of utterances of an epoch.
 func (t *Task) Epoch() int { return t.corpus.Len() }
 
