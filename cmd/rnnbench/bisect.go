@@ -190,7 +190,7 @@ func found(p *program, s *bisect.Search, r bisect.Result) error {
 		err := fmt.Errorf("cannot tell: %s", r.Why)
 		hint := "a quieter machine, a longer sweep or more --max-runs may tell"
 		if len(r.Slowdown.Changes) > 0 {
-			hint = fmt.Sprintf("it became slower after %s, and %s is slower: %s", good.Name, bad.Name, hint)
+			hint = fmt.Sprintf("%s is not slower and %s is", good.Name, bad.Name)
 		}
 		return exit.With(exit.Changed, err, hint)
 	}

@@ -142,6 +142,7 @@ func TestBisectFaults(t *testing.T) {
 		{[]string{"HEAD"}, exit.Usage, "takes a good and a bad commit"},
 		{[]string{"HEAD~1", "HEAD"}, exit.Error, "it cannot be built"},
 		{[]string{"HEAD~4", "HEAD~3"}, exit.Done, ""},
+		{[]string{"HEAD~7", "HEAD~4", "--programs=sh,sh"}, exit.Usage, "takes a good and a bad commit, or --programs"},
 		{[]string{"HEAD~7", "HEAD~6", "--min-effect=900%"}, exit.Changed, "cannot tell: after 5 runs no point is slower"},
 		{[]string{"--programs=nosuch,other"}, exit.Usage, "cannot run program nosuch"},
 		{[]string{"--programs=sh"}, exit.Usage, "two programs or more"},

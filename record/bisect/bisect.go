@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"rnnbench/record"
 	"rnnbench/record/compare"
@@ -79,7 +80,7 @@ func (s *Search) Run(ctx context.Context) (Result, error) {
 	for r.Bad-r.Good > 1 {
 		at := between(r.Good, r.Bad, unbuilt)
 		if at < 0 {
-			r.Why = fmt.Sprintf("none of the %d versions between %s and %s can be built", r.Bad-r.Good-1, s.Versions[r.Good].Name, s.Versions[r.Bad].Name)
+			r.Why = fmt.Sprintf("%s cannot be built", s.names(r.Good+1, r.Bad))
 			return r, nil
 		}
 		step, err := s.look(ctx, at, good, r.Slowdown)
@@ -104,6 +105,15 @@ func (s *Search) Run(ctx context.Context) (Result, error) {
 	}
 	r.Found = true
 	return r, nil
+}
+
+// names lists the names of some versions.
+func (s *Search) names(from, to int) string {
+	var list []string
+	for _, v := range s.Versions[from:to] {
+		list = append(list, v.Name)
+	}
+	return strings.Join(list, ", ")
 }
 
 // share spells a share of the slowdown with its interval.
