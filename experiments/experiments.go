@@ -35,6 +35,7 @@ func All() []study.Experiment {
 		diamos.Barrier,
 		diamos.Memory,
 		diamos.Speech,
+		diamos.Depth,
 		hwang.Fig3,
 		hwang.Fig4,
 		hwang.Train,

@@ -119,6 +119,10 @@ func learnt(r record.Record, t record.TrainingPlan, technique int) []record.Reco
 		}
 		if t.Batches > 0 {
 			one.Training.HeldOut = &record.Score{Loss: 1.1 * loss, Top1: 1 / loss / 2, Top5: 1 / loss, Top20: 1 / loss}
+			if r.Point.Transcript > 0 {
+				wrong := loss / 4
+				one.Training.HeldOut.LabelErrors = &wrong
+			}
 		}
 		recs = append(recs, one)
 	}
