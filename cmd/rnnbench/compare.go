@@ -46,7 +46,9 @@ const compareExample = `  rnnbench compare --ab old/rnnbench bin/rnnbench -- swe
   rnnbench compare old new --only slower,broken,ambg -o markdown
   rnnbench compare old new --where impl=cudnnstyle --min-effect 5%
   rnnbench compare old=a1,a2,a3 new=b1,b2,b3 --fail-on slower
-  rnnbench compare old monday=a tuesday=b -o csv > week.csv`
+  rnnbench compare old monday=a tuesday=b -o csv > week.csv
+  rnnbench compare old new -o junit --fail-on slower,broken > results.xml
+  rnnbench compare old new -o benchfmt | benchstat -col run -`
 
 func compareCommand(p *program) *cobra.Command {
 	f := &abFlags{}
@@ -82,7 +84,7 @@ func compareCommand(p *program) *cobra.Command {
 		f.StringSliceVar(&v.failOn, "fail-on", nil, "exit with 4 if a point has one of these `VERDICTS`, such as slower,broken")
 	})
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
-		f.VarP(choice{&v.format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
+		f.VarP(choice{&v.format, "format", changeFormats()}, "format", "o", "how to print: "+strings.Join(changeFormats(), ", "))
 		f.StringSliceVar(&v.only, "only", nil, "list only points with these `VERDICTS`; counts cover all points")
 	})
 	for _, name := range []string{"fail-on", "only"} {
@@ -169,7 +171,15 @@ func (p *program) compare(sets []record.Set, o compare.Options, only, bad []comp
 			p.Warn("%s", d)
 		}
 	}
-	if err := table.Changes(list, o, only).Write(p.out, format, p.style()); err != nil {
+	switch format {
+	case "junit":
+		err = table.JUnit(p.out, list, bad)
+	case "benchfmt":
+		err = table.BenchfmtOf(p.out, sets)
+	default:
+		err = table.Changes(list, o, only).Write(p.out, format, p.style())
+	}
+	if err != nil {
 		return err
 	}
 	var found []string
@@ -187,6 +197,9 @@ func (p *program) compare(sets []record.Set, o compare.Options, only, bad []comp
 	}
 	return nil
 }
+
+// changeFormats are the formats of comparisons.
+func changeFormats() []string { return append(table.Formats(), "junit", "benchfmt") }
 
 // verdicts parses the verdicts of a flag, in upper or lower case.
 func verdicts(flag string, words []string) ([]compare.Verdict, error) {

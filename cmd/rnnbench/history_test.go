@@ -81,6 +81,10 @@ func TestHistory(t *testing.T) {
 	if text, err := os.ReadFile("steps.svg"); err != nil || !strings.Contains(string(text), "A step begins with run 7") {
 		t.Errorf("the figure does not tell the step: %v", err)
 	}
+	sides := "compare old=RUN0,RUN1,RUN2,RUN3 new=RUN6,RUN7,RUN8,RUN9"
+	sides = strings.ReplaceAll(sides, "RUN", "nightly/nested/run-0")
+	rnnbench(t, sides+" -o junit --fail-on slower").want(t, exit.Changed, []string{`failures="1"`, `<failure message="SLOWER +2`}, nil)
+	rnnbench(t, sides+" -o benchfmt").want(t, exit.Done, []string{"\nrun: old\n", "\nrun: new\n", "BenchmarkRNN/impl=naive/"}, nil)
 	for _, c := range []struct{ command, message string }{
 		{"history nowhere", "cannot search nowhere"},
 		{"history nightly/nested/run-03", "no device has more than one"},

@@ -17,11 +17,24 @@ import (
 // The device and all axes on which records agree become lines of configuration. Other axes become
 // parts of names. Benchfmt leaves out records without samples.
 func Benchfmt(w io.Writer, recs []record.Record) error {
+	return BenchfmtOf(w, []record.Set{{Records: recs}})
+}
+
+// BenchfmtOf writes the samples of several runs. Each begins with a line that says which it is, if it has
+// a label, as for benchstat -col run.
+func BenchfmtOf(w io.Writer, sets []record.Set) error {
 	b := bufio.NewWriter(w)
 	var printed []*record.Record
-	for i := range recs {
-		if r := &recs[i]; r.Status == record.OK && r.Samples != nil {
-			printed = append(printed, r)
+	first := map[*record.Record]string{} // labels of the runs, by their first record
+	for _, s := range sets {
+		at := len(printed)
+		for i := range s.Records {
+			if r := &s.Records[i]; r.Status == record.OK && r.Samples != nil {
+				printed = append(printed, r)
+			}
+		}
+		if at < len(printed) {
+			first[printed[at]] = s.Label
 		}
 	}
 	varying := quantity.Varying(printed)
@@ -42,6 +55,9 @@ func Benchfmt(w io.Writer, recs []record.Record) error {
 	device := ""
 	knobs := varyingKnobs(printed)
 	for _, r := range printed {
+		if label := first[r]; label != "" {
+			fmt.Fprintf(b, "run: %s\n", quantity.OneLine(label))
+		}
 		if d := quantity.OneLine(r.Device); d != device {
 			fmt.Fprintf(b, "device: %s\n", d)
 			device = d
