@@ -74,7 +74,7 @@ func historyCommand(p *program) *cobra.Command {
 		fs.VarP(choice{&f.format, "format", table.Formats()}, "format", "o", "how to print: "+strings.Join(table.Formats(), ", "))
 		fs.StringVarP(&f.figure, "file", "f", "", "also draw the lines with steps: `FILE` .svg, .png or .pdf")
 	})
-	completeFlag(cmd, "fail-on", cobra.FixedCompletions([]string{"slower", "faster"}, cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "fail-on", described(func() [][2]string { return [][2]string{{"slower", ""}, {"faster", ""}} }))
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, args []string) error {
 		return f.run(ctx, p, cmd, args)
 	})
