@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -152,7 +153,7 @@ func (f *bisectFlags) search(ctx context.Context, cmd *cobra.Command) (s *bisect
 			if f.programs[i], err = filepath.Abs(found); err != nil {
 				return nil, nil, err
 			}
-			s.Versions = append(s.Versions, bisect.Version{Name: fmt.Sprintf("%d-%s", i+1, filepath.Base(path)), Note: path})
+			s.Versions = append(s.Versions, bisect.Version{Name: fmt.Sprintf("%d-%s", i+1, folderName(filepath.Base(path))), Note: path})
 		}
 		s.Dir = filepath.Join(f.Config.Dir, "bisect-programs-"+f.hash(strings.Join(f.programs, "\n")))
 		return s, func() {}, nil
@@ -165,6 +166,16 @@ func (f *bisectFlags) search(ctx context.Context, cmd *cobra.Command) (s *bisect
 	s.Dir = filepath.Join(f.Config.Dir, fmt.Sprintf("bisect-%s-%s-%s", s.Versions[0].Name, s.Versions[last].Name, f.hash(f.build+"\n"+f.built)))
 	commits.Dir, s.Program = s.Dir, commits.Program
 	return s, func() { commits.Close(context.WithoutCancel(ctx)) }, nil
+}
+
+// folderName is name with "_" for what may mean something in paths and lists of runs.
+func folderName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '.') {
+			return r
+		}
+		return '_'
+	}, name)
 }
 
 func (f *bisectFlags) program(_ context.Context, version int) (string, error) {

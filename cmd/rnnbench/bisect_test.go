@@ -154,3 +154,23 @@ func TestBisectFaults(t *testing.T) {
 		}
 	}
 }
+
+// TestBisectPrograms searches programs, whose names mean something elsewhere.
+func TestBisectPrograms(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv(beProgram, "1")
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("sh is not installed")
+	}
+	var names []string
+	for i, each := range []string{"2ms", "2ms", "3ms"} {
+		name := fmt.Sprintf("./a=%d b", i)
+		text := fmt.Sprintf("#!/bin/sh\n%s=%s exec %s \"$@\"\n", takesVariable, each, os.Args[0])
+		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	args := slices.Concat([]string{"bisect", "--programs", strings.Join(names, ",")}, strings.Fields(bisected))
+	rnnbenchWith(t.Context(), "", args...).want(t, exit.Done, []string{"slower since 3-a_2_b", "not slower:  2-a_1_b"}, nil)
+}
