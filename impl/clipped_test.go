@@ -1,7 +1,6 @@
 package impl_test
 
 import (
-	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -61,18 +60,9 @@ func TestClipped(t *testing.T) {
 	impltest.RunShared(t, one, two, impl.Direct(), slices.Concat(clippedProblems(t, rnn.FP32), clippedProblems(t, rnn.BF16)), nil)
 }
 
-// TestEmulatedClipped runs them on the CUDA device without a GPU.
+// TestEmulatedClipped runs them on the CUDA device without a GPU, by the vendor's library too.
 func TestEmulatedClipped(t *testing.T) {
-	d := emulated(t)
-	for i, tech := range impl.Direct() {
-		var problems []rnn.Problem
-		for j, p := range slices.Concat(clippedProblems(t, rnn.FP32), clippedProblems(t, rnn.BF16), clippedProblems(t, rnn.FP16)) {
-			if !testing.Short() || (i+j)%10 == 0 {
-				problems = append(problems, p)
-			}
-		}
-		t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, problems) })
-	}
+	emulatedOf(t, 10, func(p rnn.Precision) []rnn.Problem { return clippedProblems(t, p) })
 }
 
 // TestClippedStepwise checks clipped units step by step. A gradient that passes a clip is wrong.
@@ -98,21 +88,7 @@ func TestClippedStepwise(t *testing.T) {
 
 // stepwise runs p on the inputs of data, and checks the run as one of data's problem.
 func stepwise(t *testing.T, d device.Device, p rnn.Problem, data *rnn.Data) (oracle.Deviation, oracle.Kinks) {
-	plan, s, err := rnn.Layout(impl.Lookup("cudnnstyle"), p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := d.Compile(s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer prog.Close()
-	if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := prog.Run(1); err != nil {
-		t.Fatal(err)
-	}
+	plan, prog := ran(t, d, "cudnnstyle", p, data)
 	got, _, err := oracle.ReadDistinct(plan, prog, data)
 	if err != nil {
 		t.Fatal(err)

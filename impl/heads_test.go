@@ -25,21 +25,7 @@ func TestHeadsStepwise(t *testing.T) {
 	for i, c := range []*cell.Cell{cell.GRU, cell.LSTM, cell.RNNReLU, cell.GRU, cell.SLSTM} {
 		p := rnn.Problem{Cell: c, Input: 5, Hidden: 12, Heads: 3, Layers: 2, Batch: 3, Steps: 9, Pass: rnn.Train}
 		data := rnn.NewData(p, 1, 2, "normal")
-		plan, s, err := rnn.Layout(impl.Lookup([]string{"cudnnstyle", "persistent"}[i/3]), p, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		prog, err := d.Compile(s, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer prog.Close()
-		if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := prog.Run(1); err != nil {
-			t.Fatal(err)
-		}
+		plan, prog := ran(t, d, []string{"cudnnstyle", "persistent"}[i/3], p, data)
 		got, _, err := oracle.ReadDistinct(plan, prog, data)
 		if err != nil {
 			t.Fatal(err)

@@ -23,16 +23,7 @@ func TestLookahead(t *testing.T) {
 
 // TestEmulatedLookahead runs them on the CUDA device without a GPU, by the vendor's library too.
 func TestEmulatedLookahead(t *testing.T) {
-	d := emulated(t)
-	for i, tech := range slices.Concat(impl.Direct(), impl.Vendors()) {
-		var problems []rnn.Problem
-		for j, p := range slices.Concat(impltest.Ahead(rnn.FP32), impltest.Ahead(rnn.BF16), impltest.Ahead(rnn.FP16)) {
-			if !testing.Short() || (i+j)%10 == 0 {
-				problems = append(problems, p)
-			}
-		}
-		t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, problems) })
-	}
+	emulatedOf(t, 10, impltest.Ahead)
 }
 
 // TestLookaheadShifts: where one weight is 1 and the others 0, outputs are the states of a later step, and 0
@@ -48,21 +39,7 @@ func TestLookaheadShifts(t *testing.T) {
 			weights[i] = 1
 		}
 	}
-	plan, s, err := rnn.Layout(impl.Lookup("persistent"), p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prog, err := one.Compile(s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer prog.Close()
-	if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := prog.Run(1); err != nil {
-		t.Fatal(err)
-	}
+	plan, prog := ran(t, one, "persistent", p, data)
 	answer, err := oracle.Read(plan, prog)
 	if err != nil {
 		t.Fatal(err)

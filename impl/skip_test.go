@@ -24,16 +24,7 @@ func TestSkip(t *testing.T) {
 
 // TestEmulatedSkip runs them on the CUDA device without a GPU, by the vendor's library too.
 func TestEmulatedSkip(t *testing.T) {
-	d := emulated(t)
-	for i, tech := range slices.Concat(impl.Direct(), impl.Vendors()) {
-		var problems []rnn.Problem
-		for j, p := range slices.Concat(impltest.Bypassed(rnn.FP32), impltest.Bypassed(rnn.BF16), impltest.Bypassed(rnn.FP16)) {
-			if !testing.Short() || (i+j)%20 == 0 {
-				problems = append(problems, p)
-			}
-		}
-		t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, problems) })
-	}
+	emulatedOf(t, 20, impltest.Bypassed)
 }
 
 // TestSkipAdds: in a network whose layers give nothing, outputs are inputs, and gradients of inputs are
@@ -48,20 +39,7 @@ func TestSkipAdds(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"naive", "cudnnstyle", "persistent", "scc"} {
-		plan, s, err := rnn.Layout(impl.Lookup(name), p, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		prog, err := one.Compile(s, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := prog.Run(1); err != nil {
-			t.Fatal(err)
-		}
+		plan, prog := ran(t, one, name, p, data)
 		answer, err := oracle.Read(plan, prog)
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +56,6 @@ func TestSkipAdds(t *testing.T) {
 				}
 			}
 		}
-		prog.Close()
 	}
 }
 
@@ -93,21 +70,7 @@ func TestSkipStepwise(t *testing.T) {
 	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.SRU, cell.RNNReLU} {
 		p := rnn.Problem{Cell: c, Input: 11, Hidden: 11, Layers: 5, Skip: 2, Batch: 3, Steps: 9, Output: 4 * (i % 2), Pass: rnn.Train, Direction: rnn.Direction(i % 3)}
 		data := rnn.NewData(p, 1, 2, "normal")
-		plan, s, err := rnn.Layout(impl.Lookup("cudnnstyle"), p, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		prog, err := d.Compile(s, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer prog.Close()
-		if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := prog.Run(1); err != nil {
-			t.Fatal(err)
-		}
+		plan, prog := ran(t, d, "cudnnstyle", p, data)
 		got, _, err := oracle.ReadDistinct(plan, prog, data)
 		if err != nil {
 			t.Fatal(err)

@@ -24,16 +24,7 @@ func TestTranscripts(t *testing.T) {
 
 // TestEmulatedTranscripts runs them on the CUDA device without a GPU, by the vendor's library too.
 func TestEmulatedTranscripts(t *testing.T) {
-	d := emulated(t)
-	for i, tech := range slices.Concat(impl.Direct(), impl.Vendors()) {
-		var problems []rnn.Problem
-		for j, p := range slices.Concat(impltest.Transcribed(rnn.FP32), impltest.Transcribed(rnn.BF16), impltest.Transcribed(rnn.FP16)) {
-			if !testing.Short() || (i+j)%20 == 0 {
-				problems = append(problems, p)
-			}
-		}
-		t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, problems) })
-	}
+	emulatedOf(t, 20, impltest.Transcribed)
 }
 
 // TestTranscriptEnds: what a network reads behind the end of a sequence changes neither its loss nor the
@@ -42,23 +33,9 @@ func TestTranscriptEnds(t *testing.T) {
 	one, _ := openWorkers(t)
 	p := rnn.Problem{Cell: cell.GRU, Input: 3, Hidden: 5, Layers: 2, Batch: 3, Steps: 9, Output: 4, Transcript: 3, Pass: rnn.Train}
 	data := rnn.NewData(p, 1, 3, "normal")
-	run := func() (answer []oracle.Tensor) {
-		plan, s, err := rnn.Layout(impl.Lookup("persistent"), p, nil)
+	run := func() []oracle.Tensor {
+		answer, err := oracle.Read(ran(t, one, "persistent", p, data))
 		if err != nil {
-			t.Fatal(err)
-		}
-		prog, err := one.Compile(s, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer prog.Close()
-		if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := prog.Run(1); err != nil {
-			t.Fatal(err)
-		}
-		if answer, err = oracle.Read(plan, prog); err != nil {
 			t.Fatal(err)
 		}
 		return answer
@@ -98,21 +75,7 @@ func TestTranscriptsStepwise(t *testing.T) {
 	for i, c := range []*cell.Cell{cell.LSTM, cell.GRU, cell.SRU, cell.RNNReLU} {
 		p := rnn.Problem{Cell: c, Input: 11, Hidden: 11, Layers: 2, Batch: 3, Steps: 40, Output: 5, Transcript: 9, Pass: rnn.Train, Direction: rnn.Direction(i % 3)}
 		data := rnn.NewData(p, 1, 2, "normal")
-		plan, s, err := rnn.Layout(impl.Lookup("cudnnstyle"), p, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		prog, err := d.Compile(s, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer prog.Close()
-		if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := prog.Run(1); err != nil {
-			t.Fatal(err)
-		}
+		plan, prog := ran(t, d, "cudnnstyle", p, data)
 		got, _, err := oracle.ReadDistinct(plan, prog, data)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,49 @@
+package impl_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"rnnbench/device"
+	"rnnbench/impl"
+	"rnnbench/impl/impltest"
+	"rnnbench/rnn"
+)
+
+// ran lays p out by a technique, and runs it once on data.
+func ran(t *testing.T, d device.Device, technique string, p rnn.Problem, data *rnn.Data) (*rnn.Plan, device.Program) {
+	t.Helper()
+	plan, s, err := rnn.Layout(impl.Lookup(technique), p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, err := d.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { prog.Close() })
+	if err := errors.Join(plan.Write(prog, data), prog.Prepare()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prog.Run(1); err != nil {
+		t.Fatal(err)
+	}
+	return plan, prog
+}
+
+// emulatedOf runs problems by each technique on the CUDA device without a GPU, by the vendor's library
+// too. With -short it runs every nth.
+func emulatedOf(t *testing.T, nth int, problems func(rnn.Precision) []rnn.Problem) {
+	t.Helper()
+	d := emulated(t)
+	for i, tech := range slices.Concat(impl.Direct(), impl.Vendors()) {
+		var some []rnn.Problem
+		for j, p := range slices.Concat(problems(rnn.FP32), problems(rnn.BF16), problems(rnn.FP16)) {
+			if !testing.Short() || (i+j)%nth == 0 {
+				some = append(some, p)
+			}
+		}
+		t.Run(tech.Name(), func(t *testing.T) { impltest.Run(t, d, tech, some) })
+	}
+}
