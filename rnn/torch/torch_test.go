@@ -50,114 +50,117 @@ func shapes(m []torch.Array) string {
 	return b.String()
 }
 
+// exported are problems with the arrays that are exported of each, in order.
+var exported = []struct {
+	p    rnn.Problem
+	want string
+}{
+	{rnn.Problem{Cell: cell.RNNTanh, Input: 3, Hidden: 4, Layers: 1, Batch: 5, Steps: 6, Pass: rnn.Train, Direction: rnn.BothWays}, `
+		meta [] string
+		input [6 5 3] []float32
+		weight_ih_l0 [4 3] []float32
+		weight_hh_l0 [4 4] []float32
+		bias_ih_l0 [4] []float32
+		bias_hh_l0 [4] []float32
+		weight_ih_l0_reverse [4 3] []float32
+		weight_hh_l0_reverse [4 4] []float32
+		bias_ih_l0_reverse [4] []float32
+		bias_hh_l0_reverse [4] []float32
+		h_l0 [6 5 4] []float64
+		h_l0_reverse [6 5 4] []float64
+		h_0 [2 5 4] []float32
+		h_n [2 5 4] []float64
+		output [6 5 8] []float64
+		grad_output [6 5 8] []float32
+		grad_input [6 5 3] []float64
+		grad_weight_ih_l0 [4 3] []float64
+		grad_weight_hh_l0 [4 4] []float64
+		grad_bias_ih_l0 [4] []float64
+		grad_bias_hh_l0 [4] []float64
+		grad_weight_ih_l0_reverse [4 3] []float64
+		grad_weight_hh_l0_reverse [4 4] []float64
+		grad_bias_ih_l0_reverse [4] []float64
+		grad_bias_hh_l0_reverse [4] []float64
+		grad_h_0 [2 5 4] []float64
+	`},
+	{rnn.Problem{Cell: cell.GRU, Input: 3, Hidden: 4, Layers: 2, Batch: 5, Steps: 6, Pass: rnn.Train}, `
+		meta [] string
+		input [6 5 3] []float32
+		weight_ih_l0 [12 3] []float32
+		weight_hh_l0 [12 4] []float32
+		bias_ih_l0 [12] []float32
+		bias_hh_l0 [12] []float32
+		weight_ih_l1 [12 4] []float32
+		weight_hh_l1 [12 4] []float32
+		bias_ih_l1 [12] []float32
+		bias_hh_l1 [12] []float32
+		h_l0 [6 5 4] []float64
+		h_l1 [6 5 4] []float64
+		output [6 5 4] []float64
+		h_0 [2 5 4] []float32
+		h_n [2 5 4] []float64
+		grad_output [6 5 4] []float32
+		grad_input [6 5 3] []float64
+		grad_weight_ih_l0 [12 3] []float64
+		grad_weight_hh_l0 [12 4] []float64
+		grad_bias_ih_l0 [12] []float64
+		grad_bias_hh_l0 [12] []float64
+		grad_weight_ih_l1 [12 4] []float64
+		grad_weight_hh_l1 [12 4] []float64
+		grad_bias_ih_l1 [12] []float64
+		grad_bias_hh_l1 [12] []float64
+		grad_h_0 [2 5 4] []float64
+	`},
+	{rnn.Problem{Cell: cell.LSTMPeephole, Input: 7, Hidden: 2, Layers: 1, Batch: 3, Steps: 2, Pass: rnn.Train, OneHot: true, Output: 4}, `
+		meta [] string
+		symbols [2 3] []int64
+		weight_ih_l0 [8 7] []float32
+		weight_hh_l0 [8 2] []float32
+		bias_ih_l0 [8] []float32
+		bias_hh_l0 [8] []float32
+		peephole_l0 [3 2] []float32
+		h_l0 [2 3 2] []float64
+		output [2 3 2] []float64
+		h_0 [1 3 2] []float32
+		h_n [1 3 2] []float64
+		c_l0 [2 3 2] []float64
+		c_0 [1 3 2] []float32
+		c_n [1 3 2] []float64
+		grad_weight_ih_l0 [8 7] []float64
+		grad_weight_hh_l0 [8 2] []float64
+		grad_bias_ih_l0 [8] []float64
+		grad_bias_hh_l0 [8] []float64
+		grad_peephole_l0 [3 2] []float64
+		grad_h_0 [1 3 2] []float64
+		grad_c_0 [1 3 2] []float64
+		weight_out [4 2] []float32
+		bias_out [4] []float32
+		target [2 3] []int64
+		loss [2 3] []float64
+		grad_weight_out [4 2] []float64
+		grad_bias_out [4] []float64
+	`},
+	{rnn.Problem{Cell: cell.RNNTanh, Input: 1, Hidden: 3, Layers: 1, Batch: 1, Steps: 1, Output: 2}, `
+		meta [] string
+		input [1 1 1] []float32
+		weight_ih_l0 [3 1] []float32
+		weight_hh_l0 [3 3] []float32
+		bias_ih_l0 [3] []float32
+		bias_hh_l0 [3] []float32
+		h_l0 [1 1 3] []float64
+		output [1 1 3] []float64
+		h_0 [1 1 3] []float32
+		h_n [1 1 3] []float64
+		weight_out [2 3] []float32
+		bias_out [2] []float32
+		target [1 1] []int64
+		loss [1 1] []float64
+		prob [1 1 2] []float64
+	`},
+}
+
 func TestArrays(t *testing.T) {
-	for _, test := range []struct {
-		p    rnn.Problem
-		want string
-	}{
-		{rnn.Problem{Cell: cell.RNNTanh, Input: 3, Hidden: 4, Layers: 1, Batch: 5, Steps: 6, Pass: rnn.Train, Direction: rnn.BothWays}, `
-			meta [] string
-			input [6 5 3] []float32
-			weight_ih_l0 [4 3] []float32
-			weight_hh_l0 [4 4] []float32
-			bias_ih_l0 [4] []float32
-			bias_hh_l0 [4] []float32
-			weight_ih_l0_reverse [4 3] []float32
-			weight_hh_l0_reverse [4 4] []float32
-			bias_ih_l0_reverse [4] []float32
-			bias_hh_l0_reverse [4] []float32
-			h_l0 [6 5 4] []float64
-			h_l0_reverse [6 5 4] []float64
-			h_0 [2 5 4] []float32
-			h_n [2 5 4] []float64
-			output [6 5 8] []float64
-			grad_output [6 5 8] []float32
-			grad_input [6 5 3] []float64
-			grad_weight_ih_l0 [4 3] []float64
-			grad_weight_hh_l0 [4 4] []float64
-			grad_bias_ih_l0 [4] []float64
-			grad_bias_hh_l0 [4] []float64
-			grad_weight_ih_l0_reverse [4 3] []float64
-			grad_weight_hh_l0_reverse [4 4] []float64
-			grad_bias_ih_l0_reverse [4] []float64
-			grad_bias_hh_l0_reverse [4] []float64
-			grad_h_0 [2 5 4] []float64
-		`},
-		{rnn.Problem{Cell: cell.GRU, Input: 3, Hidden: 4, Layers: 2, Batch: 5, Steps: 6, Pass: rnn.Train}, `
-			meta [] string
-			input [6 5 3] []float32
-			weight_ih_l0 [12 3] []float32
-			weight_hh_l0 [12 4] []float32
-			bias_ih_l0 [12] []float32
-			bias_hh_l0 [12] []float32
-			weight_ih_l1 [12 4] []float32
-			weight_hh_l1 [12 4] []float32
-			bias_ih_l1 [12] []float32
-			bias_hh_l1 [12] []float32
-			h_l0 [6 5 4] []float64
-			h_l1 [6 5 4] []float64
-			output [6 5 4] []float64
-			h_0 [2 5 4] []float32
-			h_n [2 5 4] []float64
-			grad_output [6 5 4] []float32
-			grad_input [6 5 3] []float64
-			grad_weight_ih_l0 [12 3] []float64
-			grad_weight_hh_l0 [12 4] []float64
-			grad_bias_ih_l0 [12] []float64
-			grad_bias_hh_l0 [12] []float64
-			grad_weight_ih_l1 [12 4] []float64
-			grad_weight_hh_l1 [12 4] []float64
-			grad_bias_ih_l1 [12] []float64
-			grad_bias_hh_l1 [12] []float64
-			grad_h_0 [2 5 4] []float64
-		`},
-		{rnn.Problem{Cell: cell.LSTMPeephole, Input: 7, Hidden: 2, Layers: 1, Batch: 3, Steps: 2, Pass: rnn.Train, OneHot: true, Output: 4}, `
-			meta [] string
-			symbols [2 3] []int64
-			weight_ih_l0 [8 7] []float32
-			weight_hh_l0 [8 2] []float32
-			bias_ih_l0 [8] []float32
-			bias_hh_l0 [8] []float32
-			peephole_l0 [3 2] []float32
-			h_l0 [2 3 2] []float64
-			output [2 3 2] []float64
-			h_0 [1 3 2] []float32
-			h_n [1 3 2] []float64
-			c_l0 [2 3 2] []float64
-			c_0 [1 3 2] []float32
-			c_n [1 3 2] []float64
-			grad_weight_ih_l0 [8 7] []float64
-			grad_weight_hh_l0 [8 2] []float64
-			grad_bias_ih_l0 [8] []float64
-			grad_bias_hh_l0 [8] []float64
-			grad_peephole_l0 [3 2] []float64
-			grad_h_0 [1 3 2] []float64
-			grad_c_0 [1 3 2] []float64
-			weight_out [4 2] []float32
-			bias_out [4] []float32
-			target [2 3] []int64
-			loss [2 3] []float64
-			grad_weight_out [4 2] []float64
-			grad_bias_out [4] []float64
-		`},
-		{rnn.Problem{Cell: cell.RNNTanh, Input: 1, Hidden: 3, Layers: 1, Batch: 1, Steps: 1, Output: 2}, `
-			meta [] string
-			input [1 1 1] []float32
-			weight_ih_l0 [3 1] []float32
-			weight_hh_l0 [3 3] []float32
-			bias_ih_l0 [3] []float32
-			bias_hh_l0 [3] []float32
-			h_l0 [1 1 3] []float64
-			output [1 1 3] []float64
-			h_0 [1 1 3] []float32
-			h_n [1 1 3] []float64
-			weight_out [2 3] []float32
-			bias_out [2] []float32
-			target [1 1] []int64
-			loss [1 1] []float64
-			prob [1 1 2] []float64
-		`},
-	} {
+	for _, test := range exported {
 		d, answer := draw(test.p)
 		list, err := torch.Arrays(d, answer, source)
 		if err != nil {
