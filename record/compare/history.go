@@ -46,6 +46,9 @@ const shortest = 4
 // ErrAlone says that no device has a second run.
 var ErrAlone = errors.New("a history needs two runs or more of one device, and no device has more than one")
 
+// ErrNoTime says that no run has a time.
+var ErrNoTime = errors.New("no point has a time in any run")
+
 // An Order sorts runs.
 type Order string
 
@@ -73,7 +76,7 @@ func Histories(sets []record.Set, by Order, o Options) ([]History, error) {
 			list[i].Runs = append(list[i].Runs, own)
 		}
 	}
-	most := 0
+	most, lines := 0, 0
 	for i := range list {
 		h := &list[i]
 		most = max(most, len(h.Runs))
@@ -81,9 +84,13 @@ func Histories(sets []record.Set, by Order, o Options) ([]History, error) {
 		if err := h.follow(o); err != nil {
 			return nil, err
 		}
+		lines += len(h.Lines)
 	}
-	if most < 2 {
+	switch {
+	case most < 2:
 		return nil, ErrAlone
+	case lines == 0:
+		return nil, ErrNoTime
 	}
 	return list, nil
 }
@@ -167,6 +174,9 @@ func (h *History) removeShifts() {
 		if len(moved) >= fewestPoints {
 			shifts[run] = median(moved)
 		}
+	}
+	if len(numbers(shifts)) == 0 {
+		return // no run has enough of the points
 	}
 	h.Common = &Line{logs: shifts, Late: unknown()}
 	for _, v := range shifts {

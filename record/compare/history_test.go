@@ -206,6 +206,22 @@ func TestHistoryWithGaps(t *testing.T) {
 	if h := followed(t, sets[:3]); len(h.Stepped()) > 0 || !math.IsInf(h.Lines[0].Visible, 1) {
 		t.Errorf("three runs: %v", h.Lines[0].Visible)
 	}
+	// Many points, but few in each run: nothing tells what moved all of a run alike.
+	few := course{moment: moments[0]}.history(rand.New(rand.NewPCG(15, 1)), 10, 20, constant)
+	for i := range few {
+		few[i].Records = few[i].Records[i%4*5:][:5]
+	}
+	if h := followed(t, few); h.Common != nil || len(h.Lines) != 20 {
+		t.Errorf("%d lines", len(h.Lines))
+	}
+	for i := range few {
+		for j, r := range few[i].Records {
+			few[i].Records[j] = fail(r, record.Failed, record.ReasonError, "no")
+		}
+	}
+	if _, err := Histories(few, ByDate, Usual()); !errors.Is(err, ErrNoTime) {
+		t.Errorf("all have failed: %v", err)
+	}
 	// Commits come by when they were made, whenever they were measured.
 	for i := range sets {
 		sets[i].Manifest.Environment.Tool.Time = time.Unix(int64(-i), 0).UTC().Format(time.RFC3339)
