@@ -46,14 +46,13 @@ type Search struct {
 	Tell     func(format string, args ...any)
 }
 
-// A Step is what was found of a version.
-type Step struct {
-	Version int             `json:"version"`
-	Share   record.Interval `json:"-"` // of the slowdown, in runs relative to the first version
-	Runs    int             `json:"runs"`
-	Slower  bool            `json:"slower"`
-	Unknown bool            `json:"unknown"` // the share is too near one half, or runs differ too much
-	Unbuilt string          `json:"unbuilt"` // why the version has no program; "": it has one
+// A step is what was found of a version.
+type step struct {
+	share   record.Interval // of the slowdown, relative to the first version
+	runs    int
+	slower  bool
+	unknown bool   // the share is too near one half, or runs differ too much
+	unbuilt string // why the version has no program; "": it has one
 }
 
 // A Result is what a search found.
@@ -62,7 +61,6 @@ type Result struct {
 	Found     bool               // Bad follows Good
 	Slowdown  compare.Slowdown   // of the last version against the first
 	First     compare.Comparison // of the last version with the first
-	Steps     []Step             // in order of the search
 	Why       string             // nothing was found; "": it was
 }
 
@@ -83,24 +81,23 @@ func (s *Search) Run(ctx context.Context) (Result, error) {
 			r.Why = fmt.Sprintf("%s cannot be built", s.names(r.Good+1, r.Bad))
 			return r, nil
 		}
-		step, err := s.look(ctx, at, good, r.Slowdown)
+		found, err := s.look(ctx, at, good, r.Slowdown)
 		if err != nil {
 			return r, err
 		}
-		r.Steps = append(r.Steps, step)
 		switch {
-		case step.Unbuilt != "":
+		case found.unbuilt != "":
 			unbuilt[at] = true
-			s.Tell("%s is left out: %s", s.Versions[at].Name, step.Unbuilt)
-		case step.Unknown:
-			r.Why = fmt.Sprintf("after %d runs %s has %s of the slowdown, which is neither none nor all of it", step.Runs, s.Versions[at].Name, share(step.Share))
+			s.Tell("%s is left out: %s", s.Versions[at].Name, found.unbuilt)
+		case found.unknown:
+			r.Why = fmt.Sprintf("after %d runs %s has %s of the slowdown, which is neither none nor all of it", found.runs, s.Versions[at].Name, share(found.share))
 			return r, nil
-		case step.Slower:
+		case found.slower:
 			r.Bad = at
-			s.Tell("%s is slower: it has %s of the slowdown after %d runs", s.Versions[at].Name, share(step.Share), step.Runs)
+			s.Tell("%s is slower: it has %s of the slowdown after %d runs", s.Versions[at].Name, share(found.share), found.runs)
 		default:
 			r.Good = at
-			s.Tell("%s is not slower: it has %s of the slowdown after %d runs", s.Versions[at].Name, share(step.Share), step.Runs)
+			s.Tell("%s is not slower: it has %s of the slowdown after %d runs", s.Versions[at].Name, share(found.share), found.runs)
 		}
 	}
 	r.Found = true
@@ -164,25 +161,25 @@ func (s *Search) ends(ctx context.Context, r *Result) (good string, err error) {
 const confident = 0.99
 
 // look measures a version in turns with the first, until its share of the slowdown is clear.
-func (s *Search) look(ctx context.Context, at int, good string, slow compare.Slowdown) (Step, error) {
-	step := Step{Version: at}
+func (s *Search) look(ctx context.Context, at int, good string, slow compare.Slowdown) (step, error) {
+	var found step
 	path, err := s.Program(ctx, at)
 	if errors.Is(err, ErrBuild) {
-		step.Unbuilt = err.Error()
-		return step, nil
+		found.unbuilt = err.Error()
+		return found, nil
 	}
 	if err != nil {
-		return step, err
+		return found, err
 	}
 	o := s.Options
 	o.Level = confident
 	err = s.measure(ctx, at, good, path, func(base, other compare.Side) (bool, error) {
 		v, err := slow.Share(base, other, o)
-		step.Share, step.Runs = v, len(other.Runs)
-		step.Slower, step.Unknown = v.Lo > 0.5, !(v.Lo > 0.5 || v.Hi < 0.5)
-		return !step.Unknown, err
+		found.share, found.runs = v, len(other.Runs)
+		found.slower, found.unknown = v.Lo > 0.5, !(v.Lo > 0.5 || v.Hi < 0.5)
+		return !found.unknown, err
 	})
-	return step, err
+	return found, err
 }
 
 // measure runs a version in turns with the first until enough is true, or both have s.Most runs. Runs that
