@@ -20,6 +20,7 @@ import (
 	"rnnbench/internal/git"
 	"rnnbench/plots/table"
 	"rnnbench/record/bisect"
+	"rnnbench/record/build"
 	"rnnbench/record/compare"
 	"rnnbench/record/turns"
 )
@@ -158,7 +159,7 @@ func (f *bisectFlags) search(ctx context.Context, cmd *cobra.Command) (s *bisect
 		s.Dir = filepath.Join(f.Config.Dir, "bisect-programs-"+f.hash(strings.Join(f.programs, "\n")))
 		return s, func() {}, nil
 	}
-	commits := &bisect.Commits{Repository: git.Repository{Dir: "."}, Build: f.build, Built: f.built}
+	commits := &bisect.Commits{Tree: build.Tree{Repository: git.Repository{Dir: "."}, Command: f.build, Makes: f.built}}
 	if s.Versions, err = commits.Versions(ctx, f.good, f.bad); err != nil {
 		return nil, nil, exit.Misuse(err, "rnnbench bisect --help")
 	}

@@ -57,6 +57,18 @@ func (r Repository) Commit(ctx context.Context, revision string) (string, error)
 	return commit, err
 }
 
+// Shallow reports whether the repository lacks earlier commits.
+func (r Repository) Shallow(ctx context.Context) bool {
+	text, _ := r.Run(ctx, "rev-parse", "--is-shallow-repository")
+	return text == "true"
+}
+
+// Dirty reports whether files that git follows differ from the checked-out commit.
+func (r Repository) Dirty(ctx context.Context) (bool, error) {
+	text, err := r.Run(ctx, "status", "--porcelain", "--untracked-files=no")
+	return text != "", err
+}
+
 // Extract writes the files of a revision below a folder of the repository, such as ".", into the folder to.
 // keep says which files, by their path with slashes.
 func (r Repository) Extract(ctx context.Context, revision, folder, to string, keep func(path string) bool) error {

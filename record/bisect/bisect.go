@@ -6,19 +6,16 @@ package bisect
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"rnnbench/record"
+	"rnnbench/record/build"
 	"rnnbench/record/compare"
-	"rnnbench/record/files"
 	"rnnbench/record/turns"
 )
 
@@ -28,13 +25,10 @@ type Version struct {
 	Note string // such as the subject of its commit
 }
 
-// ErrBuild says that a version has no program: it is left out.
-var ErrBuild = errors.New("it cannot be built")
-
 // A Search says what to search. Its functions are called one after another.
 type Search struct {
 	Versions []Version
-	Program  func(ctx context.Context, version int) (path string, err error) // ErrBuild: there is none
+	Program  func(ctx context.Context, version int) (path string, err error) // build.ErrFailed: there is none, and the version is left out
 	Command  []string                                                        // arguments of each program
 	Dir      string                                                          // folder of all runs
 	Runs     int                                                             // of each program, before a first look
@@ -164,7 +158,7 @@ const confident = 0.99
 func (s *Search) look(ctx context.Context, at int, good string, slow compare.Slowdown) (step, error) {
 	var found step
 	path, err := s.Program(ctx, at)
-	if errors.Is(err, ErrBuild) {
+	if errors.Is(err, build.ErrFailed) {
 		found.unbuilt = err.Error()
 		return found, nil
 	}
@@ -237,27 +231,8 @@ func (s *Search) keep() error {
 	if err := os.MkdirAll(s.Dir, 0o777); err != nil {
 		return err
 	}
-	type search struct {
+	return turns.Claim(filepath.Join(s.Dir, searchFile), struct {
 		Versions []Version
 		Command  []string
-	}
-	at := filepath.Join(s.Dir, searchFile)
-	text, err := os.ReadFile(at)
-	switch {
-	case err == nil:
-		var was search
-		if err := json.Unmarshal(text, &was); err != nil {
-			return fmt.Errorf("%s is broken: remove the folder to search anew: %w", at, err)
-		}
-		if !slices.Equal(was.Versions, s.Versions) || !slices.Equal(was.Command, s.Command) {
-			return fmt.Errorf("%s holds another search: name another folder by --out, or remove it", s.Dir)
-		}
-		return nil
-	case !errors.Is(err, os.ErrNotExist):
-		return err
-	}
-	if text, err = json.MarshalIndent(search{s.Versions, s.Command}, "", "  "); err != nil {
-		return err
-	}
-	return files.Replace(at, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+	}{s.Versions, s.Command})
 }
