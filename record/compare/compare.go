@@ -130,7 +130,9 @@ type Comparison struct {
 	Shift   Interval // ratio by which all points moved together; NaN: too few points to say
 	Shifted bool     // Shift exceeds the spread between runs of one side, so every ratio includes it
 
-	away [2]float64 // for single runs: the largest changes relative to Shift, to less and to more time, as logs
+	shift  effect     // of several runs; zero: unknown
+	tested int        // points of all comparisons that were tested together
+	away   [2]float64 // for single runs: the largest changes relative to Shift, to less and to more time, as logs
 }
 
 // fewestPoints is the least number of points from which their common shift and their typical spread can be

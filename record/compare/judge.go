@@ -30,6 +30,7 @@ func judge(list []Comparison, o Options) {
 	holm(all)
 	for i := range list {
 		c := &list[i]
+		c.tested = len(all)
 		for j := range c.Changes {
 			ch := &c.Changes[j]
 			if ch.Verdict != "" {

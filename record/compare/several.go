@@ -30,7 +30,7 @@ func (c *Comparison) several(tested []*Change, o Options, comparisons int) {
 		level -= shiftShare
 		p := shiftShare * o.Alpha / float64(comparisons)
 		c.Shifted = shift.p() < p
-		c.Shift = shift.ratio(o.Level)
+		c.Shift, c.shift = shift.ratio(o.Level), shift
 		shift.margin = quantile(1-p/2, shift.freedom) * shift.standard()
 	}
 	effects := make([]effect, len(tested))
