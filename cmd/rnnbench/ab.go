@@ -78,13 +78,9 @@ func (f *abFlags) run(ctx context.Context, p *program, dir string) ([]string, er
 // stopped wraps the error that ended the runs, and hints at the finished runs.
 func (f *abFlags) stopped(err error, interrupted bool) error {
 	n := len(f.Done[0]) + len(f.Done[1])
-	code := exit.Error
+	code := codeOf(err)
 	if interrupted {
 		code, err = exit.Interrupted, errors.New("interrupted")
-	}
-	var failed *turns.Failure
-	if errors.As(err, &failed) && failed.Exit != nil && (failed.Exit.ExitCode() == exit.Usage || failed.Exit.ExitCode() == exit.NoDevice) {
-		code = failed.Exit.ExitCode() // both mean the same here
 	}
 	switch {
 	case n == 0:
@@ -94,4 +90,13 @@ func (f *abFlags) stopped(err error, interrupted bool) error {
 		return exit.With(code, err, fmt.Sprintf("the finished run is saved in %s", f.Dir))
 	}
 	return exit.With(code, err, fmt.Sprintf("the %d finished runs are saved: rnnbench compare %s", n, strings.Join(f.Sides(), " ")))
+}
+
+// codeOf is the exit code of the error that ended runs in turns.
+func codeOf(err error) int {
+	var failed *turns.Failure
+	if errors.As(err, &failed) && failed.Exit != nil && (failed.Exit.ExitCode() == exit.Usage || failed.Exit.ExitCode() == exit.NoDevice) {
+		return failed.Exit.ExitCode() // both mean the same here
+	}
+	return exit.Error
 }

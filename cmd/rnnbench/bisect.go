@@ -62,8 +62,7 @@ func bisectCommand(p *program) *cobra.Command {
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error { return f.check(cmd.ArgsLenAtDash(), args) }
 	addGroup(cmd, "Programs", func(fs *pflag.FlagSet) {
-		fs.StringVar(&f.build, "build", "make build", "shell `COMMAND` that builds a commit")
-		fs.StringVar(&f.built, "built", "bin/rnnbench", "`FILE` that it builds")
+		buildFlags(fs, &f.build, &f.built)
 		fs.StringSliceVar(&f.programs, "programs", nil, "search these `PROGRAMS` instead of commits, oldest first")
 	})
 	addGroup(cmd, "Runs", func(fs *pflag.FlagSet) {
@@ -76,6 +75,12 @@ func bisectCommand(p *program) *cobra.Command {
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, _ []string) error {
 		return f.run(ctx, p, cmd)
 	})
+}
+
+// buildFlags adds the flags that say how a commit becomes a program.
+func buildFlags(fs *pflag.FlagSet, build, built *string) {
+	fs.StringVar(build, "build", "make build", "shell `COMMAND` that builds a commit")
+	fs.StringVar(built, "built", "bin/rnnbench", "`FILE` that it builds")
 }
 
 // check reads the arguments: two revisions, unless programs are named, and, after --, the sweep.

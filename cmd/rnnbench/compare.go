@@ -73,28 +73,19 @@ func compareCommand(p *program) *cobra.Command {
 		ValidArgsFunction: completeRuns,
 	}
 	s := &selection{}
-	v := &verdictFlags{options: compare.Usual(), effect: "2%", alpha: "5%", level: "95%", format: "table"}
+	v := &verdictFlags{}
 	s.flags(cmd)
 	f.flags(cmd)
+	v.judging(cmd)
 	addGroup(cmd, "Verdicts", func(f *pflag.FlagSet) {
-		f.StringVar(&v.effect, "min-effect", v.effect, "smallest relevant change in `PERCENT`")
-		f.StringVar(&v.alpha, "alpha", v.alpha, "family-wise false-positive rate in `PERCENT`")
-		f.StringVar(&v.level, "confidence", v.level, "confidence level of intervals in `PERCENT`")
 		f.BoolVar(&v.options.Across, "across-devices", false, "compare runs from different devices")
-		f.StringSliceVar(&v.failOn, "fail-on", nil, "exit with 4 if a point has one of these `VERDICTS`, such as slower,broken")
 	})
 	addGroup(cmd, "Output", func(f *pflag.FlagSet) {
+		v.format = "table"
 		f.VarP(choice{&v.format, "format", changeFormats()}, "format", "o", "how to print: "+strings.Join(changeFormats(), ", "))
 		f.StringSliceVar(&v.only, "only", nil, "list only points with these `VERDICTS`; counts cover all points")
 	})
-	for _, name := range []string{"fail-on", "only"} {
-		completeFlag(cmd, name, described(func() (list [][2]string) {
-			for _, verdict := range compare.Verdicts() {
-				list = append(list, [2]string{strings.ToLower(string(verdict)), ""})
-			}
-			return list
-		}))
-	}
+	completeVerdicts(cmd, "only")
 	return p.verb(cmd, func(ctx context.Context, cmd *cobra.Command, args []string) error {
 		return compareRuns(ctx, p, cmd, args, s, f, v)
 	})
@@ -108,24 +99,58 @@ type verdictFlags struct {
 	format               string
 }
 
-// compareRuns measures the runs of --ab, if asked to, and compares the runs.
-func compareRuns(ctx context.Context, p *program, cmd *cobra.Command, args []string, s *selection, f *abFlags, v *verdictFlags) error {
-	bad, err := verdicts("fail-on", v.failOn)
-	if err != nil {
-		return misused(cmd, err)
+// judging adds the flags that say what counts as a change.
+func (v *verdictFlags) judging(cmd *cobra.Command) {
+	*v = verdictFlags{options: compare.Usual(), effect: "2%", alpha: "5%", level: "95%"}
+	addGroup(cmd, "Verdicts", func(f *pflag.FlagSet) {
+		f.StringVar(&v.effect, "min-effect", v.effect, "smallest relevant change in `PERCENT`")
+		f.StringVar(&v.alpha, "alpha", v.alpha, "family-wise false-positive rate in `PERCENT`")
+		f.StringVar(&v.level, "confidence", v.level, "confidence level of intervals in `PERCENT`")
+		f.StringSliceVar(&v.failOn, "fail-on", nil, "exit with 4 if a point has one of these `VERDICTS`, such as slower,broken")
+	})
+	completeVerdicts(cmd, "fail-on")
+}
+
+func completeVerdicts(cmd *cobra.Command, flag string) {
+	completeFlag(cmd, flag, described(func() (list [][2]string) {
+		for _, verdict := range compare.Verdicts() {
+			list = append(list, [2]string{strings.ToLower(string(verdict)), ""})
+		}
+		return list
+	}))
+}
+
+// parse reads the flags. It returns the verdicts of --fail-on.
+func (v *verdictFlags) parse() (bad []compare.Verdict, err error) {
+	if err := v.percentages(); err != nil {
+		return nil, err
 	}
-	listed, err := verdicts("only", v.only)
-	if err != nil {
-		return misused(cmd, err)
-	}
+	return verdicts("fail-on", v.failOn)
+}
+
+// percentages reads the flags that are percentages.
+func (v *verdictFlags) percentages() (err error) {
 	o := &v.options
 	for _, x := range []struct {
 		name, text string
 		to         *float64
 	}{{"min-effect", v.effect, &o.MinEffect}, {"alpha", v.alpha, &o.Alpha}, {"confidence", v.level, &o.Level}} {
 		if *x.to, err = share(x.text); err != nil {
-			return misused(cmd, fmt.Errorf("--%s: %w", x.name, err))
+			return fmt.Errorf("--%s: %w", x.name, err)
 		}
+	}
+	return nil
+}
+
+// compareRuns measures the runs of --ab, if asked to, and compares the runs.
+func compareRuns(ctx context.Context, p *program, cmd *cobra.Command, args []string, s *selection, f *abFlags, v *verdictFlags) error {
+	bad, err := v.parse()
+	if err != nil {
+		return misused(cmd, err)
+	}
+	listed, err := verdicts("only", v.only)
+	if err != nil {
+		return misused(cmd, err)
 	}
 	if err := s.resolve(p); err != nil {
 		return misused(cmd, err)
@@ -151,20 +176,15 @@ func compareRuns(ctx context.Context, p *program, cmd *cobra.Command, args []str
 		p.Warn("both sides are run %s: a run compared with itself shows no change", run)
 	}
 	compare.KeepApart(sets, side)
-	return p.compare(sets, *o, listed, bad, v.format)
+	return p.compare(sets, v.options, listed, bad, v.format)
 }
 
 // compare prints how the sets differ from the first.
 func (p *program) compare(sets []record.Set, o compare.Options, only, bad []compare.Verdict, format string) error {
 	sides := compare.Sides(sets)
-	list, err := compare.Runs(sides[0], sides[1:], o)
-	switch {
-	case errors.Is(err, compare.ErrNothing):
-		return exit.With(exit.Changed, err, "records must agree in point, technique, knobs, device and measuring mode")
-	case errors.Is(err, compare.ErrDevices):
-		return exit.Misuse(err, "add --across-devices to compare different devices")
-	case err != nil:
-		return exit.Misuse(err, "rnnbench compare --help")
+	list, err := changes(sides, o)
+	if err != nil {
+		return err
 	}
 	for _, side := range sides[1:] {
 		for _, d := range table.Differences(sets[0], side.Runs[0]) {
@@ -182,6 +202,25 @@ func (p *program) compare(sets []record.Set, o compare.Options, only, bad []comp
 	if err != nil {
 		return err
 	}
+	return failed(list, bad)
+}
+
+// changes compares sides with the first of them.
+func changes(sides []compare.Side, o compare.Options) ([]compare.Comparison, error) {
+	list, err := compare.Runs(sides[0], sides[1:], o)
+	switch {
+	case errors.Is(err, compare.ErrNothing):
+		err = exit.With(exit.Changed, err, "records must agree in point, technique, knobs, device and measuring mode")
+	case errors.Is(err, compare.ErrDevices):
+		err = exit.Misuse(err, "add --across-devices to compare different devices")
+	case err != nil:
+		err = exit.Misuse(err, "rnnbench compare --help")
+	}
+	return list, err
+}
+
+// failed returns an error if a point has one of the verdicts of --fail-on.
+func failed(list []compare.Comparison, bad []compare.Verdict) error {
 	var found []string
 	for _, v := range bad {
 		n := 0

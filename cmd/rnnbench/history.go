@@ -119,14 +119,9 @@ func (f *historyFlags) run(ctx context.Context, p *program, cmd *cobra.Command, 
 }
 
 // check reads flags that do not depend on runs.
-func (f *historyFlags) check(p *program, args []string) (err error) {
-	for _, x := range []struct {
-		name, text string
-		to         *float64
-	}{{"min-effect", f.effect, &f.options.MinEffect}, {"alpha", f.alpha, &f.options.Alpha}, {"confidence", f.level, &f.options.Level}} {
-		if *x.to, err = share(x.text); err != nil {
-			return fmt.Errorf("--%s: %w", x.name, err)
-		}
+func (f *historyFlags) check(p *program, args []string) error {
+	if err := f.percentages(); err != nil {
+		return err
 	}
 	if f.git != "" && len(args) > 0 {
 		return errors.New("--git and folders exclude each other: name the folder as --git BRANCH:FOLDER")

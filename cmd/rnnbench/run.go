@@ -153,7 +153,7 @@ Exit codes:
   1    error, or no point succeeded
   2    invalid command line or configuration
   3    some points failed, gave a wrong answer, or are missing from a merge
-  4    compare found a verdict named by --fail-on, or nothing to compare
+  4    a verdict named by --fail-on was found, or nothing to compare
   5    device not available
   130  interrupted; all finished records are saved`,
 		Example: `  rnnbench sweep --preset quick                      # a first look, a minute
@@ -193,7 +193,7 @@ Exit codes:
 	)
 	root.AddCommand(
 		adviseCommand(p), sweepCommand(p), tuneCommand(p), trainCommand(p), reproduceCommand(p), submitCommand(p), mergeCommand(p), verifyCommand(p),
-		compareCommand(p), historyCommand(p), bisectCommand(p), showCommand(p), plotCommand(p), reportCommand(p),
+		compareCommand(p), ciCommand(p), historyCommand(p), bisectCommand(p), showCommand(p), plotCommand(p), reportCommand(p),
 		explainCommand(p), graphCommand(p), modelCommand(p), exportCommand(p),
 		wisdomCommand(p), listCommand(p), doctorCommand(p), versionCommand(p), completionCommand(p), workerCommand(p),
 	)

@@ -170,16 +170,7 @@ func inOrder(c *compare.Comparison, axes []quantity.Axis) []*compare.Change {
 
 // summary returns a few notes on how a run compares with the base.
 func summary(c *compare.Comparison, o compare.Options) []string {
-	var counts []string
-	for _, v := range compare.Verdicts() {
-		if n := c.Count(v); n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", n, v))
-		}
-	}
-	if c.Unknown > 0 {
-		counts = append(counts, fmt.Sprintf("%d without a result on either side", c.Unknown))
-	}
-	notes := []string{fmt.Sprintf("%s against %s: %s.", c.New, c.Base, strings.Join(counts, ", "))}
+	notes := []string{fmt.Sprintf("%s against %s: %s.", c.New, c.Base, verdictCounts(c))}
 	notes = append(notes, moved(c)...)
 	if g, n := c.Geomean(o.Level, nil); n > 0 && !c.Single && (c.Shifted || math.IsNaN(c.Shift.Value)) {
 		words := []string{mean("all", g, n)}

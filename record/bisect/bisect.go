@@ -213,13 +213,9 @@ func (s *Search) measure(ctx context.Context, at int, good, path string, enough 
 	}
 }
 
-// side reads the finished runs of one of the programs.
+// side is one of the programs with its finished runs.
 func side(t turns.Turns, i int) (compare.Side, error) {
-	var runs []string
-	for _, dir := range t.Done[i] {
-		runs = append(runs, t.Programs[i].Label+"="+dir)
-	}
-	sets, _, err := record.ReadAll(runs)
+	sets, err := t.Read(i)
 	return compare.Side{Label: t.Programs[i].Label, Runs: sets}, err
 }
 

@@ -14,36 +14,44 @@ type Budget struct {
 }
 
 // Within runs both programs in turns until another pair of runs would probably exceed the budget. One pair
-// always runs. Runs that finished before count, with the time that they took.
-func (t *Turns) Within(ctx context.Context, b Budget, tell func(Turn)) error {
+// always runs. Runs that finished before count, with the time that they took. Within returns the time of all.
+func (t *Turns) Within(ctx context.Context, b Budget, tell func(Turn)) (spent time.Duration, err error) {
 	var longest [2]time.Duration
-	var spent time.Duration
 	for side, runs := range t.Done {
 		for _, run := range runs {
 			m, err := record.ReadManifest(run)
 			if err != nil {
-				return err
+				return spent, err
 			}
 			took := m.Finished.Sub(m.Started)
 			longest[side], spent = max(longest[side], took), spent+took
 		}
 	}
-	start := time.Now()
-	for {
-		t.Runs = b.pairs(min(len(t.Done[0]), len(t.Done[1])), spent+time.Since(start), longest[0]+longest[1])
-		if t.Runs == 0 {
-			return nil
-		}
-		err := t.Run(ctx, func(x Turn) {
-			for side, p := range t.Programs {
-				if p.Label == x.Label {
-					longest[side] = max(longest[side], x.Took)
-				}
+	note := func(x Turn) {
+		for side, p := range t.Programs {
+			if p.Label == x.Label {
+				longest[side] = max(longest[side], x.Took)
 			}
-			tell(x)
-		})
-		if err != nil {
-			return err
+		}
+		tell(x)
+	}
+	start := time.Now()
+	for side := range t.Done { // an interruption divided a pair
+		for len(t.Done[side]) < len(t.Done[1-side]) {
+			x, err := t.take(ctx, side)
+			if err != nil {
+				return spent, err
+			}
+			note(x)
+		}
+	}
+	for {
+		t.Runs = b.pairs(len(t.Done[0]), spent+time.Since(start), longest[0]+longest[1])
+		if t.Runs == 0 {
+			return spent + time.Since(start), nil
+		}
+		if err := t.Run(ctx, note); err != nil {
+			return spent, err
 		}
 		t.Seed++
 	}

@@ -126,15 +126,25 @@ func order(runs int, seed uint64) []int {
 func (t *Turns) Run(ctx context.Context, tell func(Turn)) error {
 	list := order(t.Runs, t.Seed)
 	for i, side := range list {
-		start := time.Now()
-		folder, records, err := t.once(ctx, side)
+		x, err := t.take(ctx, side)
 		if err != nil {
-			return fmt.Errorf("%s failed in run %d: %w", t.Programs[side].Label, len(t.Done[side])+1, err)
+			return err
 		}
-		t.Done[side] = append(t.Done[side], folder)
-		tell(Turn{Label: t.Programs[side].Label, Run: i + 1, All: len(list), Records: records, Took: time.Since(start)})
+		x.Run, x.All = i+1, len(list)
+		tell(x)
 	}
 	return nil
+}
+
+// take makes a run of one of the programs.
+func (t *Turns) take(ctx context.Context, side int) (Turn, error) {
+	start, label := time.Now(), t.Programs[side].Label
+	folder, records, err := t.once(ctx, side)
+	if err != nil {
+		return Turn{}, fmt.Errorf("%s failed in run %d: %w", label, len(t.Done[side])+1, err)
+	}
+	t.Done[side] = append(t.Done[side], folder)
+	return Turn{Label: label, Records: records, Took: time.Since(start)}, nil
 }
 
 // Sides spells the finished runs of each program as label=RUN,RUN.
@@ -144,6 +154,16 @@ func (t *Turns) Sides() []string {
 		list = append(list, p.Label+"="+strings.Join(t.Done[i], ","))
 	}
 	return list
+}
+
+// Read reads the finished runs of one of the programs.
+func (t *Turns) Read(side int) ([]record.Set, error) {
+	var runs []string
+	for _, dir := range t.Done[side] {
+		runs = append(runs, t.Programs[side].Label+"="+dir)
+	}
+	sets, _, err := record.ReadAll(runs)
+	return sets, err
 }
 
 // once runs the command of one side and returns the folder of its run.
