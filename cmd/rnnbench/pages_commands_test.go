@@ -222,6 +222,7 @@ func notRun(args []string) string {
 	for _, x := range []struct{ word, why string }{
 		{"--ab", "it needs two programs"},
 		{"bisect", "it needs two programs"},
+		{"ci", "it needs two programs"},
 		{"nightly/", "it needs many runs"},
 		{"--git", "it needs a repository of runs"},
 		{"compare", "it needs two runs of those names"},
