@@ -29,8 +29,8 @@ import (
 type outlook struct {
 	model device.Predictor
 	tune  *Tune
-	keep  string // key of a setting that is never dropped; "": none
-	most  int    // predicted settings that run; 0: any number
+	keep  []string // keys of settings that are never dropped
+	most  int      // predicted settings that run; 0: any number
 
 	best   float64               // predicted seconds of the fastest that can run; 0: none is known
 	bestOf map[string]float64    // by technique
@@ -56,7 +56,7 @@ const (
 
 // outlook starts the outlook of a point. It is nil where the device has no cost model or all
 // settings are to run.
-func (t *Tune) outlook(keep string) *outlook {
+func (t *Tune) outlook(keep []string) *outlook {
 	model, ok := t.Device.(device.Predictor)
 	if !ok || t.Search.Strategy != "racing" || t.Objective == record.OfEnergy { // the model is of time
 		return nil
@@ -109,7 +109,7 @@ func (s *sheet) with(turned knob.Params) string { return fmt.Sprint(s.base, " ",
 
 // must reports whether c runs whatever its predicted time.
 func (o *outlook) must(c *contender) bool {
-	return len(c.turned) == 0 || c.key == o.keep || o.tune.recall(c.key) != nil
+	return len(c.turned) == 0 || slices.Contains(o.keep, c.key) || o.tune.recall(c.key) != nil
 }
 
 // likely lists the settings to predict: those that run anyhow, then those guessed to be within the

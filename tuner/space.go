@@ -46,8 +46,8 @@ func (p *sheet) put(c *contender, turned knob.Params) *contender {
 // most t.Depth knobs, its own or the device's, differ from its spec or else from the defaults.
 // Of settings with the same program, or declined for the same reason, only the first is kept. same
 // counts the others. Settings that the device's model predicts far behind are marked as dropped,
-// except the one whose key is keep.
-func (t *Tune) contenders(ctx context.Context, p record.Point, specs []grid.Spec, keep string) (list []*contender, same int, err error) {
+// except those whose keys are in keep.
+func (t *Tune) contenders(ctx context.Context, p record.Point, specs []grid.Spec, keep []string) (list []*contender, same int, err error) {
 	o := t.outlook(keep)
 	if list, same, err = t.settings(ctx, p, specs, o == nil); err == nil && o != nil {
 		err = o.choose(ctx, list)
@@ -122,9 +122,9 @@ func (t *Tune) settings(ctx context.Context, p record.Point, specs []grid.Spec, 
 	return list, same, nil
 }
 
-// withIncumbent adds the incumbent if its technique takes part and all lacks it. It may turn more
-// knobs than t.Depth allows.
-func (t *Tune) withIncumbent(all []*contender, p record.Point, specs []grid.Spec, was *record.Record) ([]*contender, error) {
+// withSetting adds the setting of was if its technique takes part, it can run here and all lacks it. It may
+// turn more knobs than t.Depth allows.
+func (t *Tune) withSetting(all []*contender, p record.Point, specs []grid.Spec, was *record.Record) ([]*contender, error) {
 	takesPart := slices.ContainsFunc(specs, func(s grid.Spec) bool { return s.Name == was.Impl.Name && len(s.Knobs) == 0 })
 	if !takesPart || slices.ContainsFunc(all, func(c *contender) bool { return c.key == was.Key() }) {
 		return all, nil

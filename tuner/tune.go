@@ -27,6 +27,9 @@ type Tune struct {
 
 	// Recall returns the record of a key from an earlier run in the same environment; nil: none.
 	Recall func(key string) *record.Record
+	// Elsewhere, where set, returns settings that won on other machines at a point or near it. They are
+	// tried first, and win only by their times here.
+	Elsewhere func(p record.Point) []record.Impl
 	// Leader, where set, is called with the point, label and seconds of each new best candidate.
 	Leader func(p record.Point, label string, seconds float64)
 
@@ -70,12 +73,15 @@ func (t *Tune) Tune(ctx context.Context, p record.Point, specs []grid.Spec, incu
 		return nil, err
 	}
 	was := record.Record{Point: p, Device: t.Device.Info().Key, Impl: incumbent}
-	all, same, err := t.contenders(ctx, p, specs, was.Key())
+	hints := t.hints(p)
+	all, same, err := t.contenders(ctx, p, specs, append(keysOf(hints), was.Key()))
 	if err != nil {
 		return nil, err
 	}
-	if all, err = t.withIncumbent(all, p, specs, &was); err != nil {
-		return nil, err
+	for _, r := range append(hints, was) {
+		if all, err = t.withSetting(all, p, specs, &r); err != nil {
+			return nil, err
+		}
 	}
 	c := &contest{Tune: t, entrants: make([]*entrant, len(all)), verdict: &Verdict{Point: p, Same: same, Objective: t.Objective, Records: make([]*record.Record, len(all))}}
 	o := t.Search
@@ -88,6 +94,7 @@ func (t *Tune) Tune(ctx context.Context, p record.Point, specs []grid.Spec, incu
 		if t.joules != nil { // a bound on time says nothing of energy
 			arms[i].Bound = 0
 		}
+		arms[i].Hinted = slices.Contains(keysOf(hints), e.key)
 		arms[i].Expected, arms[i].Doubt = t.prior.Expect(p, e.spec.Label)
 		if e.key == was.Key() {
 			o.Incumbent = i
@@ -128,6 +135,24 @@ func (t *Tune) Tune(ctx context.Context, p record.Point, specs []grid.Spec, incu
 	v.recall()
 	t.prior.Add(v)
 	return v, nil
+}
+
+// hints returns the settings that won elsewhere as records of this device.
+func (t *Tune) hints(p record.Point) (list []record.Record) {
+	if t.Elsewhere == nil {
+		return nil
+	}
+	for _, i := range t.Elsewhere(p) {
+		list = append(list, record.Record{Point: p, Device: t.Device.Info().Key, Impl: i})
+	}
+	return list
+}
+
+func keysOf(list []record.Record) (keys []string) {
+	for i := range list {
+		keys = append(keys, list[i].Key())
+	}
+	return keys
 }
 
 // Knows reports whether a candidate of that key need not be measured.
@@ -435,7 +460,7 @@ func (c *contest) leave(i int, why search.Reason) error {
 // Candidates counts the candidates at p, how many of them would be dropped, and how many further
 // settings have the same programs.
 func (t *Tune) Candidates(ctx context.Context, p record.Point, specs []grid.Spec) (n, dropped, same int, err error) {
-	list, same, err := t.contenders(ctx, p, specs, "")
+	list, same, err := t.contenders(ctx, p, specs, nil)
 	for _, c := range list {
 		if c.layout.Reason == "" {
 			n++

@@ -1,6 +1,8 @@
 package tuner
 
 import (
+	"slices"
+
 	"rnnbench/plots/quantity"
 	"rnnbench/record"
 	"rnnbench/tuner/wisdom"
@@ -65,6 +67,21 @@ func (v *Verdict) Cost() (seconds, joules float64) {
 		return v.WinnerRecord().Seconds(), v.Medians[v.Winner]
 	}
 	return v.Medians[v.Winner], 0
+}
+
+// mostElsewhere is how many settings of other machines are tried first at a point.
+const mostElsewhere = 4
+
+// Elsewhere lists the settings that the book has for that point, or near it, on other devices.
+func Elsewhere(b *wisdom.Book, objective, device, cache string, p record.Point) (list []record.Impl) {
+	var keys []string
+	for _, m := range b.Elsewhere(objective, device, cache, p) {
+		r := record.Record{Impl: record.Impl{Name: m.Impl, Knobs: m.Knobs}}
+		if key := r.Key(); len(list) < mostElsewhere && !slices.Contains(keys, key) {
+			keys, list = append(keys, key), append(list, r.Impl)
+		}
+	}
+	return list
 }
 
 // Incumbent is the setting that the book has for exactly that point and objective. Its name is "" if

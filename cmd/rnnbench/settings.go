@@ -79,6 +79,7 @@ func (s *settings) grid(cmd *cobra.Command) {
 // wisdomFlags adds the flags that say how auto chooses.
 func (s *settings) wisdomFlags(f *pflag.FlagSet) {
 	addWisdomFlag(f, &s.Wisdom)
+	f.BoolVar(&s.ReadOnly, "wisdom-read-only", false, "never change the wisdom file, so that all processes choose alike")
 	f.BoolVar(&s.Vendor, "with-vendor", false, "allow auto and tune to choose the vendor library")
 	s.least = objectiveTime
 	f.Var(choice{&s.least, "objective", []string{objectiveTime, record.OfEnergy}}, "objective", "objective of the wisdom that auto follows: time, or energy, which is the joules of a run")

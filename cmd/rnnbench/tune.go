@@ -40,7 +40,8 @@ those that the device's cost model predicts to be far behind. It checks each oth
 candidate against the float64 reference before timing it.
 
 Tune saves winners as wisdom for --impl auto (see rnnbench wisdom). A new winner
-replaces an entry only if it is faster by --margin. Tune saves records in a run, as
+replaces an entry only if it is faster by --margin. Winners of other machines in that file
+are tried first, but win only by their times here. Tune saves records in a run, as
 sweep does, and does not measure them again. The same command resumes an interrupted
 tune. If a technique or knob is new, tune races only that against the old winner.
 
@@ -215,7 +216,7 @@ func tuneFrom(ctx context.Context, p *program, cmd *cobra.Command, f *tuneFlags)
 		p.Note("%s: %s in %s", plural(list.Points(), "point"), plural(candidates, "candidate"), plural(len(recs), "record"))
 		return f.winners(p)(list, nil)
 	}
-	o := job.Recorded{Tuning: f.Tuning, Measure: f.Config.Measure, Wisdom: f.Wisdom, Vendor: f.Vendor}
+	o := job.Recorded{Tuning: f.Tuning, Measure: f.Config.Measure, Wisdom: f.Wisdom, ReadOnly: f.ReadOnly, Vendor: f.Vendor}
 	return o.Run(ctx, sets, recs, p, f.winners(p))
 }
 

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,6 +46,9 @@ rnnbench/wisdom.toml in the user's configuration folder.
              short race, which becomes an entry
   default    where the device has no cost model: scan for linear recurrences,
              persistent for others of several time steps, else cudnnstyle
+
+An entry counts only on its own machine; elsewhere, rnnbench tune tries its settings first.
+A file with --wisdom-read-only makes all processes choose alike at its points.
 
 Only --with-vendor allows the vendor library. Each record has the choice and its reason.`,
 		Example: `  rnnbench wisdom show
@@ -127,6 +132,7 @@ func entryTable(list []wisdom.Entry) *table.Table {
 		{Name: "device", Key: "device"}, {Name: "point", Key: "point"}, {Name: "fastest", Key: "impl"}, {Name: "time", Key: "time_s", Right: true},
 		{Name: "runner-up", Key: "runner_up"}, {Name: "slower by", Key: "lead", Right: true}, {Name: "tried", Key: "tried", Right: true},
 		{Name: "tuned", Key: "time"}, {Key: "tool"}, {Key: "run"}, {Key: "cache"}, {Key: "complete"}, {Key: "objective"}, {Key: "joules"}, {Key: "unsure"},
+		{Name: "stale", Key: "stale"}, {Key: "by"}, {Key: "libraries"},
 	}}
 	for _, e := range list {
 		point := e.Point.String()
@@ -142,6 +148,7 @@ func entryTable(list []wisdom.Entry) *table.Table {
 			table.Text(e.Device), table.Text(point), {Text: bench.FormatSpec(e.Impl, e.Knobs, e.Point, e.Device), Value: fullSpec(e)}, table.Number(e.Seconds, quantity.SI(e.Seconds, "s")),
 			table.Text(e.RunnerUp), {}, table.Int(e.Tried), {Text: e.Time.Format(time.DateOnly), Value: e.Time.Format(time.RFC3339)},
 			table.Text(e.Tool), table.Text(e.Run), table.Text(e.Cache), {Text: fmt.Sprint(e.Complete), Value: e.Complete}, table.Text(objective), joules, {Text: fmt.Sprint(e.Unsure), Value: e.Unsure},
+			table.Text(strings.Join(e.Stale(version(), nil), ", ")), table.Text(cmp.Or(e.By, "tuning")), table.Text(versions(e.Libraries)),
 		}
 		if e.RunnerUp != "" {
 			row[5] = table.Number(e.Lead, campaign.Slower(e.Lead))
@@ -155,6 +162,15 @@ func entryTable(list []wisdom.Entry) *table.Table {
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// versions lists libraries with their versions.
+func versions(libraries map[string]string) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(libraries)) {
+		list = append(list, name+" "+libraries[name])
+	}
+	return strings.Join(list, ", ")
 }
 
 // fullSpec formats an entry's technique with all its settings for --impl.

@@ -29,8 +29,8 @@ func (b *Bench) oracle(from Options) *auto.Oracle {
 	}
 	if from.Race {
 		path, err := wisdom.Path(from.Wisdom)
-		if err != nil {
-			path = "" // without a home folder, each command races again
+		if err != nil || from.ReadOnly {
+			path = "" // each command races again, as without a home folder
 		}
 		o.Race = func(p record.Point, specs []grid.Spec) []float64 {
 			return o.Measure(context.Background(), path, p, specs)

@@ -36,6 +36,7 @@ type Options struct {
 	SIMD      string // instruction set of the CPU; "": the best
 	Memory    string // that a technique may take, such as 8GiB; "": 90 % of what is free
 	Wisdom    string // file of the wisdom that auto follows; "": the user's
+	ReadOnly  bool   // nothing is saved in that file
 	Vendor    bool   // auto may choose the vendor's library
 	Race      bool   // auto times its best predictions
 	Verified  bool   // answers of auto's choices are verified, so it may choose an iterative technique

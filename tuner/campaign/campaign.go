@@ -47,7 +47,7 @@ type Campaign struct {
 func (c *Campaign) Do(ctx context.Context) error {
 	start := time.Now()
 	c.Tune.Recall = func(key string) *record.Record { return c.Known[key] }
-	c.Tune.Emit = c.append
+	c.Tune.Emit, c.Tune.Elsewhere = c.append, c.elsewhere
 	c.Tune.Search.Spent = func() bool { return c.Budget > 0 && time.Since(start) > c.Budget }
 	left := c.Agenda.Points()
 	return c.Agenda.Each(func(at record.Point, specs []grid.Spec) error {
@@ -64,6 +64,22 @@ func (c *Campaign) Do(ctx context.Context) error {
 		}
 		return c.point(ctx, at, specs)
 	})
+}
+
+// elsewhere lists the settings that won at or near a point on other machines.
+func (c *Campaign) elsewhere(at record.Point) []record.Impl {
+	return tuner.Elsewhere(c.Book, c.Tune.Objective, c.Tune.Device.Info().Key, c.Cache, at)
+}
+
+// Elsewhere counts the points at or near which other machines have winners.
+func (c *Campaign) Elsewhere() (n int) {
+	_ = c.Agenda.Each(func(at record.Point, _ []grid.Spec) error {
+		if len(c.elsewhere(at)) > 0 {
+			n++
+		}
+		return nil
+	})
+	return n
 }
 
 // point tunes one point.

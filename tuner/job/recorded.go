@@ -21,14 +21,15 @@ import (
 // A Recorded searches among recorded runs instead of measuring.
 type Recorded struct {
 	Tuning
-	Measure config.Measure
-	Wisdom  string // file
-	Vendor  bool   // auto may choose the vendor's library
+	Measure  config.Measure
+	Wisdom   string // file
+	ReadOnly bool   // it is not written
+	Vendor   bool   // auto may choose the vendor's library
 }
 
 // Run searches the records of sets. print prints the winners, or the table of Regret.
 func (o Recorded) Run(ctx context.Context, sets []record.Set, recs []record.Record, tell Teller, print func(*campaign.Winners, *table.Table) error) error {
-	book, path, err := o.Book(o.Wisdom)
+	book, path, err := o.Book(o.Wisdom, o.ReadOnly)
 	if err != nil {
 		return err
 	}

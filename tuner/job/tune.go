@@ -109,13 +109,13 @@ func (o Tuning) candidates(r *Request) error {
 	return nil
 }
 
-// Book reads the wisdom of a file and returns it with its path. Without wisdom, it returns an empty book and
-// "".
-func (o Tuning) Book(file string) (*wisdom.Book, string, error) {
+// Book reads the wisdom of a file and returns it with its path, or "" if it must not be written. Without
+// wisdom, it returns an empty book.
+func (o Tuning) Book(file string, readOnly bool) (*wisdom.Book, string, error) {
 	if o.NoWisdom || o.Check {
 		return &wisdom.Book{}, "", nil
 	}
-	if o.Regret { // it reads wisdom and writes none
+	if o.Regret || readOnly { // a file that is not written must be there
 		if err := wisdom.Missing(file); err != nil {
 			return nil, "", err
 		}
@@ -127,6 +127,9 @@ func (o Tuning) Book(file string) (*wisdom.Book, string, error) {
 	b, err := wisdom.Read(path)
 	if err != nil {
 		return nil, "", exit.With(exit.Error, err, "use --wisdom FILE for another file; see rnnbench wisdom --help")
+	}
+	if readOnly {
+		path = ""
 	}
 	return b, path, nil
 }
@@ -146,7 +149,7 @@ func OpenTune(r *Request, o Tuning, before *record.Manifest, tell Teller) (*Tune
 	if err := o.candidates(r); err != nil {
 		return nil, err
 	}
-	book, path, err := o.Book(r.Wisdom)
+	book, path, err := o.Book(r.Wisdom, r.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -275,6 +278,9 @@ func (t *Tune) Run(ctx context.Context, print func(w *campaign.Winners, instead 
 		return err
 	}
 	t.tell.Note("%s", t.summary())
+	if n := s.Elsewhere(); n > 0 && s.Instead == nil {
+		t.tell.Note("winners of other machines are tried first at %d of %s", n, quantity.Plural(s.Agenda.Points(), "point"))
+	}
 	show := t.tell.Progress(nil, s.Agenda.Points())
 	show.Tune(s.Agenda)
 	ctx, stop := t.tell.Interruptible(ctx, show)

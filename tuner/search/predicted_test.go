@@ -27,6 +27,17 @@ func TestPredictedFirst(t *testing.T) {
 	}
 }
 
+// TestHintedFirst: arms that won elsewhere start after the incumbent and before all others.
+func TestHintedFirst(t *testing.T) {
+	d := &diary{noisy: newNoisy([]float64{4, 3, 2, 1}, 1, 0)}
+	o := options()
+	o.Incumbent = 2
+	search(t, d, []Arm{{Predicted: 4, Hinted: true}, {Predicted: 1}, {Predicted: 8}, {Predicted: 2}}, o)
+	if got := d.order[:4]; !slices.Equal(got, []int{2, 0, 1, 3}) {
+		t.Errorf("arms are measured in the order %v", got)
+	}
+}
+
 // TestDroppedLeaveTheirShare: if most candidates were dropped in advance, the others run more rounds.
 func TestDroppedLeaveTheirShare(t *testing.T) {
 	samples := func(dropped int) int {

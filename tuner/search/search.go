@@ -60,6 +60,8 @@ type Arm struct {
 	Known  float64 // score from an earlier search, in seconds; 0: not measured yet
 	Beaten bool    // it lost that earlier search
 
+	Hinted bool // it won on another machine: it starts before those that did not
+
 	// Expected is the log of its time over the fastest one's, as expected from other points, and
 	// Doubt is the standard deviation of Expected; 0: no expectation.
 	Expected, Doubt float64
@@ -197,7 +199,10 @@ func (s *state) rounds(ctx context.Context, sift func() (bool, error)) (bool, er
 		s.rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		if s.done == 0 { // the most promising first, so that the limit is low from the start
 			first := func(i int) float64 {
-				if i == s.o.Incumbent || i == s.champion {
+				switch {
+				case i == s.o.Incumbent || i == s.champion:
+					return -2
+				case s.arms[i].Hinted:
 					return -1
 				}
 				return s.arms[i].Expected

@@ -137,12 +137,23 @@ func (b *Book) Lookup(device, cache string, p record.Point) []Match {
 
 // LookupFor is Lookup for an objective. Entries tuned for another objective do not count.
 func (b *Book) LookupFor(objective, device, cache string, p record.Point) []Match {
+	return b.near(objective, cache, p, func(e *Entry) bool { return e.Device == device })
+}
+
+// Elsewhere lists the entries for a point on other devices, the nearest first. They say what may be fast
+// there, and choose nothing.
+func (b *Book) Elsewhere(objective, device, cache string, p record.Point) []Match {
+	return b.near(objective, cache, p, func(e *Entry) bool { return e.Device != device })
+}
+
+// near lists the entries for a point that may be taken, the nearest first.
+func (b *Book) near(objective, cache string, p record.Point, may func(*Entry) bool) []Match {
 	p = p.Timed()
 	var list []Match
 	for _, e := range b.Entries {
 		q := e.Point
 		octaves, others := axis.Distance(p, q)
-		if e.Objective != objective || e.Device != device || e.Cache != cache || others > 0 {
+		if e.Objective != objective || !may(&e) || e.Cache != cache || others > 0 {
 			continue
 		}
 		m := Match{Entry: e, Kind: Nearest, Distance: octaves}
