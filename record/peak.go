@@ -71,3 +71,23 @@ func correctPeaks(recs []Record, devices []Device) {
 		r.Rate.SetPeak(rates[r.Device][r.Point.Precision], PeakProducts)
 	}
 }
+
+// Copies is the bytes per second that the device copies, read and written; 0: unknown. Records have it from
+// their run's manifest.
+func (r *Rate) Copies() float64 { return r.copies }
+
+// SetCopies sets Copies.
+func (r *Rate) SetCopies(rate float64) { r.copies = rate }
+
+// setCopyRates gives records the copy rates of their devices.
+func setCopyRates(recs []Record, devices []Device) {
+	rates := map[string]float64{}
+	for _, d := range devices {
+		rates[d.Key] = d.CopyRate()
+	}
+	for i := range recs {
+		if r := &recs[i]; r.Rate != nil {
+			r.Rate.SetCopies(rates[r.Device])
+		}
+	}
+}

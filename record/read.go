@@ -82,6 +82,7 @@ func read(path string) (Set, []Warning, error) {
 		warnings = append(warnings, Warning{where, "the manifest next to it cannot be read, so the environment is unknown: " + err.Error()})
 	}
 	correctPeaks(s.Records, s.Manifest.Devices)
+	setCopyRates(s.Records, s.Manifest.Devices)
 	return s, warnings, nil
 }
 

@@ -242,6 +242,8 @@ type Rate struct {
 	Peak    *float64 `json:"peak_flops_per_s"` // of the device, as measured
 	Percent *float64 `json:"pct_peak_flops"`
 	Source  string   `json:"peak_source"` // PeakMultiplyAdds, PeakProducts or ""
+
+	copies float64 // bytes per second that the device copies, from the manifest; 0: unknown
 }
 
 // Verify is the outcome of the check against the float64 reference.

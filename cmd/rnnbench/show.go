@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,16 +24,18 @@ func showCommand(p *program) *cobra.Command {
 		Example: `  rnnbench show
   rnnbench show --where 'hidden>=512' --baseline cudnnstyle
   rnnbench show --pivot hidden,impl --metric speedup
+  rnnbench show here=out there=out/20261121T000300Z-cuda-cd34 --by machine
   rnnbench show before=out/20261121T000300Z-cpu-ab12 after=out -o markdown
   rnnbench show -o benchfmt > new.txt && benchstat old.txt new.txt
   rnnbench show -o jsonl | jq .stats.median`,
 		ValidArgsFunction: completeRuns,
 	}
 	s := &selection{}
-	var format, baseline, pivot, metric string
+	var format, baseline, pivot, metric, by string
 	s.flags(cmd)
 	addGroup(cmd, "Layout", func(f *pflag.FlagSet) {
 		f.StringVar(&pivot, "pivot", "", "print one metric along two axes: `ROWS,COLUMNS`, such as hidden,impl")
+		f.Var(choice{&by, "layout", []string{byMachine}}, "by", "compare what several machines measured: machine; per peak, per copy rate and per watt")
 		f.StringVar(&metric, "metric", "flops", "`METRIC` of a pivot (rnnbench list metrics)")
 	})
 	formatFlags(p, cmd, &format, &baseline)
@@ -45,6 +48,8 @@ func showCommand(p *program) *cobra.Command {
 		switch {
 		case pivot != "" && (!ok || rows == "" || columns == "" || strings.Contains(columns, ",")):
 			return misused(cmd, fmt.Errorf("--pivot: %q is not two axes: write them as hidden,impl", pivot))
+		case pivot != "" && by != "":
+			return misused(cmd, fmt.Errorf("--pivot and --by exclude each other: --pivot hidden,device --metric percent has one number a machine"))
 		case pivot == "" && cmd.Flags().Changed("metric"):
 			return misused(cmd, fmt.Errorf("--metric needs --pivot, such as --pivot hidden,impl"))
 		}
@@ -54,6 +59,13 @@ func showCommand(p *program) *cobra.Command {
 		}
 		if err := knownBaseline(cmd, recs, baseline); err != nil {
 			return err
+		}
+		if by != "" && slices.Contains(table.Formats(), format) {
+			t, err := table.Machines(recs)
+			if err != nil {
+				return misused(cmd, err)
+			}
+			return t.Write(p.out, format, p.style())
 		}
 		if pivot == "" || format == "jsonl" || format == "benchfmt" {
 			if err := records(p, recs, format, baseline); err != nil {
@@ -68,6 +80,9 @@ func showCommand(p *program) *cobra.Command {
 		return t.Write(p.out, format, p.style())
 	})
 }
+
+// byMachine is the value of --by.
+const byMachine = "machine"
 
 // showNodes prints, below a table, how far the machines of merged runs differ.
 func showNodes(p *program, sets []record.Set, format string) error {

@@ -25,6 +25,16 @@ func TestLabelOfWords(t *testing.T) {
 	o.want(t, exit.Usage, nil, []string{"did you mean 3 fused?"})
 }
 
+// TestShowByMachine puts recorded runs of a processor and of a GPU beside each other.
+func TestShowByMachine(t *testing.T) {
+	dir := filepath.Join("..", "..", "results")
+	runs := []string{"show", filepath.Join(dir, "cpu-amd-epyc-2t", "deepbench"), filepath.Join(dir, "nvidia-h100-80gb-hbm3", "deepbench"), "--by", "machine"}
+	o := rnnbenchWith(t.Context(), "", append(runs, "--where", "cell=lstm", "--where", "pass=forward")...)
+	o.want(t, exit.Done, []string{"of peak", "of copy", "cpu-amd-epyc-2t", "cuda-nvidia-h100-80gb-hbm3", "one machine alone measured them"}, nil)
+	rnnbenchWith(t.Context(), "", "show", runs[1], "--by", "machine").want(t, exit.Usage, nil, []string{"name runs of the same points on different machines"})
+	rnnbenchWith(t.Context(), "", "show", runs[1], "--by", "machine", "--pivot", "hidden,impl").want(t, exit.Usage, nil, []string{"--pivot and --by exclude each other"})
+}
+
 // TestSpoiled: commands report runs whose files are damaged.
 func TestSpoiled(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -28,7 +28,9 @@ func TestOtherMachinesWinnersFirst(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rnnbench(t, tinyTune).want(t, exit.Done, nil, nil)
 	recs := latestRun(t)
-	i := slices.IndexFunc(recs, func(r record.Record) bool { return strings.HasPrefix(r.Impl.Label, "cudnnstyle:") && r.Status == record.OK })
+	i := slices.IndexFunc(recs, func(r record.Record) bool {
+		return strings.HasPrefix(r.Impl.Label, "cudnnstyle:") && r.Status == record.OK
+	})
 	if i < 0 {
 		t.Fatal("no setting of cudnnstyle ran")
 	}

@@ -135,6 +135,8 @@ func Measures() []Measure {
 				w := 100 * float64(r.Work.Flops) / peak
 				return Interval{w / t.Value, w / t.Hi, w / t.Lo}, w > 0
 			}},
+		{Name: "copy", Title: "share of the copy rate", Unit: "%", Key: "pct_copy",
+			of: rate(copies)},
 		{Name: "floor", Title: "share of the floor", Unit: "%", Key: "pct_floor", of: rate(func(r *record.Record) float64 {
 			if r.Floor == nil {
 				return 0
@@ -267,6 +269,14 @@ func (b Baseline) For(r *record.Record) *record.Record {
 
 // Empty reports whether there is no record to compare with.
 func (b Baseline) Empty() bool { return len(b.at) == 0 }
+
+// copies returns in percent the seconds that a device takes to copy as much as r moves; 0: unknown.
+func copies(r *record.Record) float64 {
+	if r.Rate == nil || r.Rate.Copies() <= 0 {
+		return 0
+	}
+	return 100 * float64(r.Work.Bytes) / r.Rate.Copies()
+}
 
 // events returns the number of steps of all sequences in a run, without padding; 0: unknown.
 func events(r *record.Record) float64 {

@@ -135,6 +135,7 @@ func TestMeasures(t *testing.T) {
 	good := synthetic.Sweep([]int{256}, []int{32})[1]
 	good.Floor = &record.Floor{Seconds: good.Stats.Median / 4, Bound: "exchange", Share: 0.25}
 	good.Training = &record.Training{Iterations: 3, Wall: 2, Frames: 96, Loss: 1.5, HeldOut: &record.Score{Loss: 2, Top1: 0.1, Top5: 0.3, Top20: 0.9}}
+	good.Rate.SetCopies(1e11)
 	joules, watts := 0.4, 300.0
 	good.Energy = &record.Energy{Joules: &joules, Watts: &watts, Windows: []float64{0.39, 0.4, 0.41}}
 	good.Latency = synthetic.Calls([]int{256}, []int{1})[0].Latency

@@ -308,6 +308,8 @@ func heading(m quantity.Measure, baseline string) string {
 		return "% of peak"
 	case "floor":
 		return "% of floor"
+	case "copy":
+		return "% of copy"
 	case "loss", "held-out":
 		return m.Name
 	case "label-errors":
