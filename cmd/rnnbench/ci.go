@@ -127,7 +127,7 @@ func (f *ciFlags) run(ctx context.Context, p *program, bad []compare.Verdict) er
 		case !errors.As(err, &wrong):
 			wrong = &exit.Failure{Code: codeOf(err), Err: err}
 		}
-		if exists(f.dir) { // a job comments with what there is
+		if m.claimed { // a job comments with what there is
 			text := fmt.Sprintf("### rnnbench: nothing was compared\n\n%v\n", err)
 			err = f.write("summary.md", func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 			wrong.Err = errors.Join(wrong.Err, err)
@@ -140,8 +140,9 @@ func (f *ciFlags) run(ctx context.Context, p *program, bad []compare.Verdict) er
 // inTurns are the runs of both programs.
 type inTurns struct {
 	turns.Turns
-	of   string // which programs they are
-	took time.Duration
+	claimed bool   // the folder is theirs
+	of      string // which programs they are
+	took    time.Duration
 }
 
 // measure makes both programs and runs them in turns.
@@ -162,7 +163,7 @@ func (f *ciFlags) measure(ctx context.Context, p *program) (m inTurns, err error
 	}); err != nil {
 		return m, exit.Misuse(err, "rnnbench ci --help")
 	}
-	if again {
+	if m.claimed = true; again {
 		p.Note("going on with %s: remove it to begin anew", f.dir)
 	}
 	m.Turns = turns.Turns{Command: f.command, Seed: f.seed, Failures: exit.Failures, Start: worker.StartTied, Dir: f.dir}

@@ -82,7 +82,11 @@ func TestCI(t *testing.T) {
 	}
 	// All runs are there, so the same command answers at once; the folder takes no other comparison.
 	ci(t, line).want(t, exit.Changed, []string{"SLOWER"}, []string{"going on with ci"})
+	summary = written(t, "summary.md")
 	ci(t, "--base HEAD~6 -o ci").want(t, exit.Usage, nil, []string{"ci holds runs of something else"})
+	if again := written(t, "summary.md"); again != summary {
+		t.Errorf("another comparison changed the summary: %s", again)
+	}
 }
 
 // written is a file of the folder ci.

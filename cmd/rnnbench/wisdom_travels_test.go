@@ -95,8 +95,12 @@ func TestPinnedWisdom(t *testing.T) {
 	rnnbench(t, tinyTune+" --wisdom-read-only --wisdom none.toml").want(t, exit.Usage, nil, []string{"file none.toml does not exist"})
 }
 
-// TestStaleIsShown: wisdom show says which entries another version of the program found.
+// TestStaleIsShown: wisdom show says which entries another version of the program found. A choice also says
+// which libraries have changed.
 func TestStaleIsShown(t *testing.T) {
-	tinyBook(t, func(b *wisdom.Book) { b.Entries[0].Tool = "v0.0.1" })
+	tinyBook(t, func(b *wisdom.Book) {
+		b.Entries[0].Tool, b.Entries[0].Libraries = "v0.0.1", map[string]string{"workers": "99"}
+	})
+	rnnbench(t, "wisdom lookup -H 8 -B 2 -T 3 --wisdom w.toml -o csv").want(t, exit.Done, []string{"stale: rnnbench v0.0.1, now ", "workers 99, now "}, nil)
 	rnnbench(t, "wisdom show --wisdom w.toml").want(t, exit.Done, []string{"stale", "rnnbench v0.0.1, now "}, nil)
 }
