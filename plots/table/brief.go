@@ -109,10 +109,13 @@ func Sees(c *compare.Comparison, o compare.Options, runs int, took time.Duration
 	return text + fmt.Sprintf("; %s would take about %s.", asked, quantity.Duration(float64(n)*took.Seconds()/float64(runs)))
 }
 
-// above is a share as a percentage, rounded up; above a tenth to a whole number.
+// above is a share as a percentage, rounded up; from a tenth on to a whole number, from two on as a factor.
 func above(share float64) string {
-	if share < 0.1 {
+	switch {
+	case share < 0.1:
 		return percent(math.Ceil(share*1000) / 10)
+	case share < 2:
+		return percent(math.Ceil(share * 100))
 	}
-	return percent(math.Ceil(share * 100))
+	return quantity.Factor(1 + share)
 }

@@ -64,6 +64,7 @@ func TestSees(t *testing.T) {
 		return Sees(&list[0], compare.Usual(), 6, 9*time.Minute, 0.05)
 	}
 	for moves, want := range map[float64]string{
+		0.6:   "Noisy: in 6 runs of each program, which took 9 min, this machine shows changes of 3.84× and more; 5 % would take about 4 days.",
 		0.04:  "Noisy: in 6 runs of each program, which took 9 min, this machine shows changes of 8.1 % and more; 5 % would take about 21 min.",
 		0.002: "In 6 runs of each program, which took 9 min, this machine shows changes of 2.2 % and more.",
 	} {
