@@ -44,8 +44,8 @@ func cheats(t *testing.T) func(how string) *rival.Rival {
 // layer is a point of a few hundred microseconds.
 var layer = record.Point{Cell: "rnn-tanh", Pass: "forward", Input: 32, Hidden: 32, Layers: 1, Batch: 4, Steps: 40, Precision: "fp32"}
 
-// against sweeps naive and a rival at a point, and returns their records.
-func against(ctx context.Context, t *testing.T, r *rival.Rival, m config.Measure, p record.Point) ([]record.Record, error) {
+// against sweeps naive and a rival at points, and returns their records.
+func against(ctx context.Context, t *testing.T, r *rival.Rival, m config.Measure, points ...record.Point) ([]record.Record, error) {
 	t.Helper()
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
@@ -63,7 +63,11 @@ func against(ctx context.Context, t *testing.T, r *rival.Rival, m config.Measure
 		return now
 	}
 	specs := []grid.Spec{{Name: "naive", Label: "naive"}, {Name: "cheat", Label: "cheat"}}
-	return recs, s.Run(ctx, []tuner.Task{{Point: p, Specs: specs}})
+	var tasks []tuner.Task
+	for _, p := range points {
+		tasks = append(tasks, tuner.Task{Point: p, Specs: specs})
+	}
+	return recs, s.Run(ctx, tasks)
 }
 
 // briefly are settings whose samples are long beside the start of a run.
@@ -171,5 +175,20 @@ func TestInterruptedRival(t *testing.T) {
 	recs, err := against(ctx, t, r, briefly(), layer)
 	if !errors.Is(err, context.Canceled) || slices.ContainsFunc(recs, func(r record.Record) bool { return r.Rival != nil }) {
 		t.Errorf("%v, %d records", err, len(recs))
+	}
+}
+
+// TestBudgetEndsPreparation: the end of the budget ends a rival that compiles, and keeps the points before. A
+// compiler may otherwise take ten minutes.
+func TestBudgetEndsPreparation(t *testing.T) {
+	m, longer := briefly(), layer
+	m.Budget, longer.Steps = 3*time.Second, 41
+	began := time.Now()
+	recs, err := against(t.Context(), t, cheats(t)(cheat.Stall), m, layer, longer)
+	if !errors.Is(err, tuner.ErrBudget) || time.Since(began) > 5*time.Minute {
+		t.Errorf("the sweep ended after %v with %v", time.Since(began), err)
+	}
+	if len(recs) != 2 || slices.ContainsFunc(recs, func(r record.Record) bool { return r.Point.Steps != 40 || r.Status != record.OK }) {
+		t.Errorf("%d records, want those of the first point", len(recs))
 	}
 }

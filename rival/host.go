@@ -122,7 +122,7 @@ func (p *program) Prepare() error {
 		return err
 	}
 	clear(p.values)
-	a, _, err := p.process.askWithin(p.host.ctx, prepareFactor*p.host.o.Timeout+transfer(n), request{Prepare: &q})
+	a, _, err := p.process.askWithin(p.host.prepare, prepareFactor*p.host.o.Timeout+transfer(n), request{Prepare: &q})
 	switch {
 	case err != nil:
 		return err

@@ -65,16 +65,17 @@ type Rival struct {
 	idle  []*process // with the device open and no program
 	files int        // number of files so far
 
-	ctx   context.Context // ends every request; nil: none does
-	limit time.Duration   // for a run; 0: Options.Timeout
+	ctx     context.Context // ends every request; nil: none does
+	prepare context.Context // ends preparations; nil: none does
+	limit   time.Duration   // for a run; 0: Options.Timeout
 }
 
-// Bound has requests end at once when ctx ends. limit is how long a technique may be measured at a
-// point: a run gets twice as long and some time to start, but no more than Options.Timeout; 0 is no
-// limit.
-func (r *Rival) Bound(ctx context.Context, limit time.Duration) {
+// Bound has requests end at once when ctx ends, and preparations when prepare ends. limit is how long a
+// technique may be measured at a point: a run gets twice as long and some time to start, but no more
+// than Options.Timeout; 0 is no limit.
+func (r *Rival) Bound(ctx, prepare context.Context, limit time.Duration) {
 	const begin = 5 * time.Second
-	r.ctx, r.limit = ctx, 0
+	r.ctx, r.prepare, r.limit = ctx, prepare, 0
 	if most := 2*limit + begin; limit > 0 && most < r.o.Timeout {
 		r.limit = most
 	}

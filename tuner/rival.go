@@ -20,16 +20,18 @@ type Rival interface {
 	Host() device.Device // runs its plans
 }
 
-// A bounded rival ends its process at once when ctx ends, and when a run takes longer than limit; 0 is no limit.
+// A bounded rival ends its process at once when ctx ends, in the middle of preparations when prepare ends, and
+// when a run takes longer than limit; 0 is no limit.
 type bounded interface {
-	Bound(ctx context.Context, limit time.Duration)
+	Bound(ctx, prepare context.Context, limit time.Duration)
 }
 
-// tellRivals tells the rivals among the techniques when to end.
-func tellRivals(s *Sweep, ctx context.Context) {
+// tellRivals tells the rivals among the techniques when to end. A budget ends preparations, which take up to
+// minutes, but no run, since a point with enough samples is kept.
+func tellRivals(s *Sweep, ctx, prepare context.Context) {
 	for _, t := range s.Techniques {
 		if g, ok := t.(bounded); ok {
-			g.Bound(ctx, s.Settings.PointTimeout)
+			g.Bound(ctx, prepare, s.Settings.PointTimeout)
 		}
 	}
 }

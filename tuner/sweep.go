@@ -93,8 +93,8 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 	s.share.began = time.Now()
 	timeout := s.Settings.PointTimeout
 	defer func() { s.Settings.PointTimeout = timeout }()
-	tellRivals(s, ctx)
-	limited := ctx // ends with the budget, which begins now; the first point may take longer
+	tellRivals(s, ctx, ctx)
+	user, limited := ctx, ctx // limited ends with the budget, which begins now; the first point may take longer
 	if b := s.Settings.Budget; b > 0 {
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeoutCause(ctx, b, ErrBudget)
@@ -123,6 +123,7 @@ func (s *Sweep) Run(ctx context.Context, tasks []Task) error {
 			i++
 			if len(all) > 0 {
 				ctx = limited
+				tellRivals(s, user, limited)
 			}
 		}
 	}

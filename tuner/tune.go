@@ -68,7 +68,7 @@ func (t *Tune) Tune(ctx context.Context, p record.Point, specs []grid.Spec, incu
 	if err := checkCache(t.Device, t.Settings.Cache); err != nil {
 		return nil, err
 	}
-	tellRivals(&t.Sweep, ctx)
+	tellRivals(&t.Sweep, ctx, ctx)
 	if err := t.countJoules(ctx); err != nil {
 		return nil, err
 	}
