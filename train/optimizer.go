@@ -63,7 +63,7 @@ func ParseOptimizer(spec string, p rnn.Precision) (Optimizer, error) {
 		}
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= 1e9) {
-			return Optimizer{}, fmt.Errorf("%s: %s is %q: it must be a number that is not negative", name, key, text)
+			return Optimizer{}, fmt.Errorf("%s: %s is %q: it must be a number from 0 to 1e9", name, key, text)
 		}
 		set[key] = v
 	}

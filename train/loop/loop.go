@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"rnnbench/plots/quantity"
 	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/train"
@@ -160,10 +161,15 @@ func (l *Loop) readLoss() (float64, error) {
 		return 0, err
 	}
 	l.read.sum, l.read.n, l.read.took = l.read.sum+loss, l.read.n+1, l.read.took+l.Trainer.Took()-before
+	return loss, l.finite("the loss", loss)
+}
+
+// finite is an error if a loss is infinite or no number.
+func (l *Loop) finite(name string, loss float64) error {
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return 0, fmt.Errorf("the loss is %v after %d iterations: lower the learning rate, or limit gradients by clip=1", loss, l.Trainer.Iterations())
+		return fmt.Errorf("%s is %v after %s: lower the learning rate, or limit gradients by clip=1", name, loss, quantity.Plural(l.Trainer.Iterations(), "iteration"))
 	}
-	return loss, nil
+	return nil
 }
 
 // runsIn is the number of runs in a block. The very first run is a block of its own.
@@ -276,6 +282,9 @@ func (l *Loop) report() error {
 	l.loss = loss
 	if l.evaluator != nil {
 		score, err := l.evaluator.Evaluate(l.Trainer)
+		if err == nil {
+			err = l.finite("the loss on held-out data", score.Loss)
+		}
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"rnnbench/device/cpu"
@@ -19,12 +20,18 @@ import (
 // newLoop is a network that learns to echo, and the records that its loop emits.
 func newLoop(t *testing.T, p record.TrainingPlan, held bool) (*Loop, *[]record.Record) {
 	t.Helper()
+	return newLoopOf(t, cell.GRU, "sgd:lr=0.5", p, held)
+}
+
+// newLoopOf is newLoop of a cell by an optimizer.
+func newLoopOf(t *testing.T, c *cell.Cell, optimizer string, p record.TrainingPlan, held bool) (*Loop, *[]record.Record) {
+	t.Helper()
 	d, err := cpu.Open(cpu.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	o, err := train.ParseOptimizer("sgd:lr=0.5", rnn.FP32)
+	o, err := train.ParseOptimizer(optimizer, rnn.FP32)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +43,7 @@ func newLoop(t *testing.T, p record.TrainingPlan, held bool) (*Loop, *[]record.R
 		return s
 	}
 	tr, err := train.New(train.Setup{Device: d, Technique: impl.Lookup("naive"), Optimizer: o, Seed: 1, Source: source(false),
-		Problem: rnn.Problem{Cell: cell.GRU, Hidden: 7, Layers: 1, Batch: 2, Steps: 5}})
+		Problem: rnn.Problem{Cell: c, Hidden: 7, Layers: 1, Batch: 2, Steps: 5}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +106,19 @@ func TestStopsByHeldOutLoss(t *testing.T) {
 	}
 	if apart == 0 {
 		t.Error("both losses reach the limit at once, so this test shows nothing")
+	}
+}
+
+// TestHeldOutLossDiverges: the update after the last minibatch, whose loss was a number, makes weights so
+// large that the loss on held-out data is none.
+func TestHeldOutLossDiverges(t *testing.T) {
+	s, recs := newLoopOf(t, cell.RNNReLU, "adam:lr=1e9", record.TrainingPlan{Iterations: 1, Every: 1, Batches: 1}, true)
+	err := s.Run(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "the loss on held-out data is") || !strings.Contains(err.Error(), "lower the learning rate") {
+		t.Errorf("the training ended with %v", err)
+	}
+	if len(*recs) != 0 {
+		t.Errorf("it emitted %d records", len(*recs))
 	}
 }
 
