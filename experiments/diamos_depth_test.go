@@ -63,7 +63,7 @@ func TestDiamosDepth(t *testing.T) {
 	if len(rep.Claims) != 5 || len(rep.Tables) != 4 || len(rep.Figures) != 3 {
 		t.Errorf("%d claims, %d tables, %d figures", len(rep.Claims), len(rep.Tables), len(rep.Figures))
 	}
-	if row := rep.Tables[0].Rows[0]; row[0].Text != "none" || row[1].Text != "100.00" || row[3].Text != "95.0 %" {
+	if row := rep.Tables[0].Rows[0]; row[0].Text != "none" || row[1].Text != "100.00" || row[4].Text != "95.0 %" {
 		t.Errorf("the first row of Table 1 is %v", row)
 	}
 
@@ -97,8 +97,38 @@ func TestDiamosDepthInPart(t *testing.T) {
 	}
 }
 
+// TestDiamosDepthRates: a network has the learning rate with the least mean cost. One with which a seed fails
+// counts only where all fail.
+func TestDiamosDepthRates(t *testing.T) {
+	half := func(record.Point, int) float64 { return 0.5 }
+	recs := depthRecords(t, gpu, study.Full, half, half)
+	why := "the loss is NaN after 64 iterations"
+	for i := range recs {
+		r := &recs[i]
+		switch low := strings.Contains(r.Training.Optimizer, "lr=0.001"); {
+		case r.Point.Skip == 1 && low, r.Point.Skip == 2 && !low:
+			r.Training.HeldOut.Loss /= 2
+		case r.Point.Skip == 3 && low && r.Training.Repeat == 1, r.Point.Skip == 0:
+			r.Status, r.Reason = record.Failed, &why
+			if r.Point.Skip == 3 {
+				r.Training.HeldOut = nil
+			}
+		}
+	}
+	want := map[string]string{"1": "0.001", "2": "0.003", "3": "0.003"}
+	for _, row := range report(t, "diamos-depth", recs, gpu).Tables[0].Rows {
+		if w, ok := want[row[0].Text]; ok && (row[3].Text != w || row[6].Text != "") {
+			t.Errorf("skip %s: rate %s, status %q, want rate %s", row[0].Text, row[3].Text, row[6].Text, w)
+		}
+		if row[0].Text == "none" && !strings.Contains(row[6].Text, why) {
+			t.Errorf("where all fail, the status is %q", row[6].Text)
+		}
+	}
+}
+
 // TestDiamosDepthPlans: all networks see as many utterances, those of Table 2 have about as many weights,
-// and each is trained once a seed.
+// and each is trained once
+// a learning rate and seed.
 func TestDiamosDepthPlans(t *testing.T) {
 	e, err := experiments.Lookup("diamos-depth")
 	if err != nil {
@@ -109,7 +139,7 @@ func TestDiamosDepthPlans(t *testing.T) {
 			seen, shown := map[string]bool{}, 0
 			for _, x := range e.Trainings(size, on) {
 				p := x.Points[0]
-				key := fmt.Sprint(p, x.Plan.Repeat)
+				key := fmt.Sprint(p, x.Plan.Optimizer, x.Plan.Repeat)
 				if seen[key] {
 					t.Errorf("%s is trained twice", key)
 				}

@@ -1,9 +1,12 @@
 package diamos
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"rnnbench/experiments/study"
 	"rnnbench/plots/quantity"
@@ -15,12 +18,15 @@ import (
 var Depth = study.Experiment{
 	ID: "diamos-depth", Title: "Deep speech models that learn, on generated speech: depth, skip connections and minibatch",
 	Source: "Diamos et al. 2016, Tables 1, 2 and 3 and Figure 8",
-	Unlike: "generated speech of a few letters, narrower layers, minutes of Adam at one rate; no convolutions, fully connected layer or language model",
+	Unlike: "generated speech of a few letters, narrower layers, minutes of Adam; no convolutions, fully connected layer or language model",
 	Trainings: func(s study.Size, on study.Target) []study.Training {
 		var all []study.Training
 		for _, n := range depthNetworks(s, on) {
-			for repeat := range seeds(s) {
-				all = append(all, study.Training{Part: study.Part{Points: []record.Point{n.point(s)}, Specs: []grid.Spec{way(on, repeat)}}, Plan: n.plan(s, repeat)})
+			for _, rate := range rates(s) {
+				for repeat := range seeds(s) {
+					part := study.Part{Points: []record.Point{n.point(s)}, Specs: []grid.Spec{way(on, rate, repeat)}}
+					all = append(all, study.Training{Part: part, Plan: n.plan(s, rate, repeat)})
+				}
 			}
 		}
 		return all
@@ -28,9 +34,12 @@ var Depth = study.Experiment{
 	Report: reportDepth,
 }
 
-// way is how all networks are trained. Each seed has a label of its own.
-func way(on study.Target, repeat int) grid.Spec {
+// way is how all networks are trained. Each rate and each seed has a label of its own.
+func way(on study.Target, rate float64, repeat int) grid.Spec {
 	label := "persistent"
+	if rate != usualRate {
+		label += fmt.Sprintf(", rate %g", rate)
+	}
 	if repeat > 0 {
 		label += fmt.Sprintf(", repeat %d", repeat)
 	}
@@ -47,6 +56,18 @@ func seeds(s study.Size) int {
 		return 1
 	}
 	return 3
+}
+
+// usualRate is the learning rate of the quick size.
+const usualRate = 0.003
+
+// rates are the learning rates that each network is trained with. The report takes the best, as the paper does:
+// a wide or a deep network wants a lower one than the baseline.
+func rates(s study.Size) []float64 {
+	if s == study.Quick {
+		return []float64{usualRate}
+	}
+	return []float64{0.001, usualRate}
 }
 
 // A depthNetwork is a stack of simple recurrent layers with batch normalisation and shortcuts.
@@ -147,8 +168,8 @@ func shownTo(s study.Size) int {
 const heldOut = 512
 
 // plan is how a network is trained. All see as many utterances.
-func (n depthNetwork) plan(s study.Size, repeat int) record.TrainingPlan {
-	t := record.TrainingPlan{Data: "speech:phonemes=4:hop=15", Optimizer: "adam:lr=0.003:clip=5", Iterations: max(1, shownTo(s)/n.batch), Repeat: repeat}
+func (n depthNetwork) plan(s study.Size, rate float64, repeat int) record.TrainingPlan {
+	t := record.TrainingPlan{Data: "speech:phonemes=4:hop=15", Optimizer: fmt.Sprintf("adam:lr=%g:clip=5", rate), Iterations: max(1, shownTo(s)/n.batch), Repeat: repeat}
 	if s == study.Quick {
 		t.Data = "speech:phonemes=3:hop=18"
 	}
@@ -168,52 +189,89 @@ func networkOf(r *record.Record) depthNetwork {
 // development set.
 type learned struct {
 	depthNetwork
+	optimizer     string
 	costs, errors []float64 // by seed; costs in nats
+	failures      int       // seeds that have none
 	failed        string    // why a seed has none; "": each has some
 }
 
-// learnedOf sorts records by network.
+// better orders what a network has learnt by different learning rates: by failures, then by the mean cost.
+func better(a, b *learned) int {
+	return cmp.Or(cmp.Compare(a.failures, b.failures), -cmp.Compare(len(a.costs), len(b.costs)), compareAt(over(a.costs), over(b.costs)), cmp.Compare(a.optimizer, b.optimizer))
+}
+
+// rate is the learning rate; 0: unknown.
+func (l *learned) rate() float64 {
+	_, text, _ := strings.Cut(l.optimizer, "lr=")
+	text, _, _ = strings.Cut(text, ":")
+	rate, _ := strconv.ParseFloat(text, 64)
+	return rate
+}
+
+// learnedOf sorts records by network. Each has the best of its learning rates.
 func learnedOf(recs []record.Record) map[depthNetwork]*learned {
+	all := map[depthNetwork]*learned{}
+	for _, l := range learnedBy(recs) {
+		if best := all[l.depthNetwork]; best == nil || better(l, best) < 0 {
+			all[l.depthNetwork] = l
+		}
+	}
+	return all
+}
+
+// learnedBy returns what networks have learnt by each learning rate.
+func learnedBy(recs []record.Record) (list []*learned) {
 	type course struct {
-		network depthNetwork
-		repeat  int
+		network   depthNetwork
+		optimizer string
+		repeat    int
 	}
 	best := map[course]*record.Score{}
-	all := map[depthNetwork]*learned{}
+	failed := map[course]string{}
 	for _, r := range quantity.Latest(recs) {
 		if r.Training == nil {
 			continue
 		}
-		n := networkOf(r)
-		if all[n] == nil {
-			all[n] = &learned{depthNetwork: n}
+		at := course{networkOf(r), r.Training.Optimizer, r.Training.Repeat}
+		if best[at] == nil {
+			best[at] = &record.Score{Loss: math.Inf(1)}
 		}
-		h := r.Training.HeldOut
-		switch at := (course{n, r.Training.Repeat}); {
+		switch h := r.Training.HeldOut; {
 		case r.Status != record.OK && r.Status != record.Skipped:
-			all[n].failed = string(r.Status)
+			failed[at] = string(r.Status)
 			if r.Reason != nil {
-				all[n].failed += ": " + *r.Reason
+				failed[at] += ": " + *r.Reason
 			}
 		case h == nil || h.LabelErrors == nil:
-		case best[at] == nil:
+		case best[at].LabelErrors == nil:
 			one := *h
 			best[at] = &one
 		default:
-			b := best[at]
-			errors := min(*b.LabelErrors, *h.LabelErrors)
-			b.Loss, b.LabelErrors = min(b.Loss, h.Loss), &errors
+			errors := min(*best[at].LabelErrors, *h.LabelErrors)
+			best[at].Loss, best[at].LabelErrors = min(best[at].Loss, h.Loss), &errors
 		}
 	}
+	by := map[course]*learned{}
 	for at, h := range best {
-		l := all[at.network]
-		l.costs, l.errors = append(l.costs, h.Loss), append(l.errors, *h.LabelErrors)
+		seed := at
+		at.repeat = 0
+		if by[at] == nil {
+			by[at] = &learned{depthNetwork: at.network, optimizer: at.optimizer}
+			list = append(list, by[at])
+		}
+		l := by[at]
+		if why := failed[seed]; why != "" {
+			l.failures, l.failed = l.failures+1, max(l.failed, why)
+		}
+		if h.LabelErrors != nil {
+			l.costs, l.errors = append(l.costs, h.Loss), append(l.errors, *h.LabelErrors)
+		}
 	}
-	for _, l := range all {
+	for _, l := range list {
 		slices.Sort(l.costs)
 		slices.Sort(l.errors)
 	}
-	return all
+	return list
 }
 
 // name names a network in sentences.

@@ -30,7 +30,7 @@ func reportDepth(recs []record.Record, on study.Target) (*study.Report, error) {
 	d.depths("Table 2: depth at constant weights", "table2", depthNetwork.thin, d.thinning)
 	d.depths("Table 3: depth at constant units", "table3", depthNetwork.deep, d.growing)
 	d.minibatches()
-	d.rep.Findings = append(d.rep.Findings, fmt.Sprintf("All networks see as many utterances, with one learning rate. The numbers are of the best record of each seed, on %d held-out utterances of other speakers: their mean, least and greatest.", heldOut))
+	d.rep.Findings = append(d.rep.Findings, fmt.Sprintf("All networks see as many utterances, %s. The numbers are of the best record of each seed, on %d held-out utterances of other speakers: their mean, least and greatest.", d.ratesWords(), heldOut))
 	return d.rep, nil
 }
 
@@ -51,6 +51,14 @@ func (d *depthReport) trained(size study.Size) (count int) {
 		}
 	}
 	return count
+}
+
+// ratesWords says with which learning rates the networks were trained.
+func (d *depthReport) ratesWords() string {
+	if list := rates(d.size); len(list) > 1 {
+		return fmt.Sprintf("with the best of %d learning rates for each: the one with the fewest failures, then the least mean cost", len(list))
+	}
+	return "with one learning rate"
 }
 
 // over is the mean, least and greatest of values; unknown: there is none.
@@ -93,23 +101,23 @@ const openness = "seeds differ by as much"
 // columns of all tables begin with what varies and the paper's number.
 func (d *depthReport) table(title string, varies table.Column, paper table.Column) *table.Table {
 	return &table.Table{Title: title, Columns: []table.Column{varies, paper, show.Column("Weights", "weights"),
-		show.Column("Label errors", "label_errors"), show.Column("Cost (nats)", "cost"), {Name: "Status", Key: "status"}}}
+		show.Column("Rate", "learning_rate"), show.Column("Label errors", "label_errors"), show.Column("Cost (nats)", "cost"), {Name: "Status", Key: "status"}}}
 }
 
 // row adds a row for a network.
 func (d *depthReport) row(t *table.Table, varies, paper table.Cell, n depthNetwork) {
-	row := []table.Cell{varies, paper, table.Number(float64(n.weights()), fmt.Sprintf("%.0fk", float64(n.weights())/1000)), show.Missing(), show.Missing(), table.Text("")}
+	row := []table.Cell{varies, paper, table.Number(float64(n.weights()), fmt.Sprintf("%.0fk", float64(n.weights())/1000)), show.Missing(), show.Missing(), show.Missing(), table.Text("")}
 	if e := d.errorsOf(n); e.Known() {
-		row[3] = table.Number(e.At, spread(e.By(100), "%.1f", " %"))
+		row[4] = table.Number(e.At, spread(e.By(100), "%.1f", " %"))
 	}
 	if c := d.costOf(n); c.Known() {
-		row[4] = table.Number(c.At, spread(c, "%.2f", ""))
+		row[5] = table.Number(c.At, spread(c, "%.2f", ""))
 	}
 	switch l := d.all[n]; {
 	case l == nil:
-		row[5] = table.Text("not measured")
-	case l.failed != "":
-		row[5] = table.Text(l.failed)
+		row[6] = table.Text("not measured")
+	default:
+		row[3], row[6] = show.Number(l.rate(), "%g"), table.Text(l.failed)
 	}
 	t.Rows = append(t.Rows, row)
 }
@@ -237,7 +245,7 @@ func (d *depthReport) minibatches() {
 	s := plots.Series{Label: "cost"}
 	for _, batch := range batches(d.base) {
 		n := d.base.fed(batch)
-		d.row(t, table.Int(batch), table.Int(n.plan(d.size, 0).Iterations), n)
+		d.row(t, table.Int(batch), table.Int(n.plan(d.size, usualRate, 0).Iterations), n)
 		c := d.costOf(n)
 		all = append(all, c)
 		parts = append(parts, fmt.Sprintf("%d utterances %s", batch, spread(c, "%.2f", "")))
