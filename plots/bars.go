@@ -115,10 +115,6 @@ func (l look) stamp(c *draw.Canvas, at vg.Point) {
 	}
 }
 
-// fontSlack is by which share names may become wider in a viewer that lacks our font. Some, such as
-// librsvg, ignore the widths in the file.
-const fontSlack = 0.15
-
 func (b *Bars) draw(c draw.Canvas, look map[string]look) {
 	values := []float64{0}
 	for _, g := range b.Guides {

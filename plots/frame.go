@@ -48,6 +48,10 @@ const (
 	legendMax  = 210 * vg.Length(1) // widest line of a label
 	leastWidth = 480 * vg.Length(1) // of a figure, so that titles take few lines
 	lineSpace  = 1.25
+
+	// fontSlack is by which share texts may become wider in a viewer that lacks our font. DejaVu Sans, which
+	// many systems have in its place, is 15 % wider than Liberation Sans.
+	fontSlack = 0.15
 )
 
 func titleStyle() text.Style    { return bold(write(16, ink())) }
@@ -73,14 +77,14 @@ func (f *frame) layout() layout {
 		lines := wrap(e.label, legendStyle(), legendMax)
 		l.entries = append(l.entries, lines)
 		for _, s := range lines {
-			l.legendWidth = max(l.legendWidth, margin+thumbWidth+6+legendStyle().Width(s))
+			l.legendWidth = max(l.legendWidth, margin+thumbWidth+6+(1+fontSlack)*legendStyle().Width(s))
 		}
 	}
 	if f.side != nil {
 		l.legendWidth = max(l.legendWidth, margin+f.side.width)
 	}
 	l.w = max(2*margin+f.width+l.legendWidth, leastWidth)
-	inner := l.w - 2*margin
+	inner := (l.w - 2*margin) / (1 + fontSlack)
 	l.titleLines = wrap(f.title, titleStyle(), inner)
 	l.subtitleLines = wrap(f.subtitle, subtitleStyle(), inner)
 	for _, n := range f.notes {
