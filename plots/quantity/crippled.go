@@ -19,7 +19,8 @@ const (
 )
 
 // Crippled returns a sentence for each rival that is so slow at large points that its set-up is
-// probably at fault, with the numbers of its worst point; nil if there is none.
+// probably at fault, with the numbers of its worst point; nil if there is none. Of a rival's forms at a
+// point, the fastest stands for all, since a form may not suit a point.
 func Crippled(recs []*record.Record) (notes []string) {
 	var labels []string
 	worst, why := map[string]float64{}, map[string]string{}
@@ -33,7 +34,7 @@ func Crippled(recs []*record.Record) (notes []string) {
 				labels = append(labels, label)
 			}
 			worst[label] = r.Seconds()
-			why[label] = fmt.Sprintf("%s may be set up badly: at %v, %s. Check its BLAS and its threads.", label, r.Point, strings.Join(words, "; "))
+			why[label] = fmt.Sprintf("%s may be set up badly: at %v, %s. %s.", label, r.Point, strings.Join(words, "; "), remedy(r))
 		}
 	}
 	slices.Sort(labels)
@@ -41,6 +42,14 @@ func Crippled(recs []*record.Record) (notes []string) {
 		notes = append(notes, why[l])
 	}
 	return notes
+}
+
+// remedy is what to look at.
+func remedy(r *record.Record) string {
+	if record.OnGPU(r.Device) {
+		return "Check its installation"
+	}
+	return "Check its BLAS and its threads"
 }
 
 // large reports whether a step of r has much work.
@@ -51,22 +60,31 @@ func large(r *record.Record) bool {
 
 // suspicions says what is wrong with the speed of r, a rival's record.
 func suspicions(r *record.Record, recs []*record.Record) (words []string) {
-	best, fastest := 0.0, ""
+	var naive, one, best float64 // how many times as fast naive, a single thread and the fastest technique are
+	fastest, outdone := "", false
 	for _, o := range recs {
 		if o.Status != record.OK || o.Stats == nil || o.Point != r.Point || o.Device != r.Device || !(o.Seconds() > 0) {
 			continue
 		}
-		up := r.Seconds() / o.Seconds()
-		switch {
-		case o.Rival == nil && o.Impl.Name == "naive" && up >= naiveUp:
-			words = append(words, fmt.Sprintf("naive is %.0f times as fast", up))
-		case o.Rival == nil && up >= anyUp && up > best:
+		form := o.Rival != nil && o.Impl.Name == r.Impl.Name
+		switch up := r.Seconds() / o.Seconds(); {
+		case o.Rival == nil && o.Impl.Name == "naive":
+			naive = max(naive, up)
+		case o.Rival == nil && up > best:
 			best, fastest = up, OneLine(Label(o))
-		case o.Rival != nil && o.Impl.Name == r.Impl.Name && o.Impl.Knobs["single"] == 1 && r.Impl.Knobs["single"] == 0 && up >= singleUp:
-			words = append(words, fmt.Sprintf("one thread (single=1) is %.1f times as fast", up))
+		case form && o.Impl.Knobs["single"] == 1 && r.Impl.Knobs["single"] == 0:
+			one = max(one, up)
+		case form && up > 1:
+			outdone = true
 		}
 	}
-	if fastest != "" {
+	if naive >= naiveUp && !outdone {
+		words = append(words, fmt.Sprintf("naive is %.0f times as fast", naive))
+	}
+	if one >= singleUp {
+		words = append(words, fmt.Sprintf("one thread (single=1) is %.1f times as fast", one))
+	}
+	if best >= anyUp && !outdone {
 		words = append(words, fmt.Sprintf("%s is %.0f times as fast", fastest, best))
 	}
 	return words

@@ -24,6 +24,11 @@ func TestCrippled(t *testing.T) {
 		}
 		return r
 	}
+	form := func(r *record.Record) *record.Record { // another one of the rival
+		r.Impl.Label, r.Impl.Knobs["graph"] = "pytorch graph=1", 1
+		return r
+	}
+	onGPU := func(r *record.Record) *record.Record { r.Device = "cuda-nvidia-h200"; return r }
 	naive := newRecord("naive", 0, 64, 0.1)
 	for _, c := range []struct {
 		recs []*record.Record
@@ -36,6 +41,9 @@ func TestCrippled(t *testing.T) {
 		{[]*record.Record{newRecord("scan", 0, 64, 0.04), newRecord("persistent", 0, 64, 0.01), newRecord("pytorch", 0, 64, 5)}, []string{", persistent is 500 times as fast. Check"}},
 		{[]*record.Record{newRecord("persistent", 0, 64, 0.1), newRecord("pytorch", 0, 64, 5)}, nil},
 		{[]*record.Record{newRecord("pytorch", 0, 64, 0.28), newRecord("pytorch", 1, 64, 0.05)}, []string{"one thread (single=1) is 5.6 times as fast"}},
+		{[]*record.Record{newRecord("persistent", 0, 64, 0.01), newRecord("pytorch", 0, 64, 5), form(newRecord("pytorch", 0, 64, 0.5))}, nil},
+		{[]*record.Record{newRecord("persistent", 0, 64, 0.01), newRecord("pytorch", 0, 64, 5), form(newRecord("pytorch", 0, 64, 4))}, []string{"pytorch graph=1 may be set up badly"}},
+		{[]*record.Record{onGPU(newRecord("persistent", 0, 64, 0.01)), onGPU(newRecord("pytorch", 0, 64, 5))}, []string{"500 times as fast. Check its installation."}},
 	} {
 		got := Crippled(c.recs)
 		if (len(got) > 0) != (len(c.want) > 0) || len(got) > 1 {
