@@ -11,8 +11,8 @@ import (
 	"rnnbench/record"
 )
 
-// machines compares the runs' machines: a row for each fact, a column for each run.
-func machines(sets []record.Set) *sheet {
+// Facts compares the runs' machines: a row for each fact, a column for each run.
+func Facts(sets []record.Set) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Name: "Run"}}}
 	for _, s := range sets {
 		t.Columns = append(t.Columns, table.Column{Name: s.Label})
@@ -29,7 +29,7 @@ func machines(sets []record.Set) *sheet {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	return newSheet(t)
+	return t
 }
 
 // nodes says how far the machines of merged runs differ.
@@ -180,9 +180,9 @@ func advice(sets []record.Set) []record.Advice {
 	return list
 }
 
-// commands returns the command lines that made the runs, without --out.
-func commands(sets []record.Set) []command {
-	var list []command
+// Commands returns the command lines that made the runs, without --out.
+func Commands(sets []record.Set) []Command {
+	var list []Command
 	for _, s := range sets {
 		if len(s.Manifest.Argv) == 0 {
 			continue
@@ -200,7 +200,7 @@ func commands(sets []record.Set) []command {
 				words = append(words, quote(a))
 			}
 		}
-		list = append(list, command{s.Label, s.Manifest.Started.Format("2006-01-02"), strings.Join(words, " ")})
+		list = append(list, Command{s.Label, s.Manifest.Started.Format("2006-01-02"), strings.Join(words, " ")})
 	}
 	return list
 }

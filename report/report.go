@@ -8,17 +8,13 @@
 package report
 
 import (
-	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"html/template"
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 
 	"rnnbench/experiments"
 	"rnnbench/experiments/study"
@@ -26,6 +22,7 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
+	"rnnbench/report/page"
 )
 
 // Options says what a page shows.
@@ -41,36 +38,30 @@ type Options struct {
 // mostBytes bounds the size of all figures of a page. Tables always have every point.
 const mostBytes = 7 << 19
 
-var (
-	//go:embed page.html
-	pageText string
-	//go:embed style.css
-	style string
-	//go:embed script.js
-	script string
-)
+//go:embed page.html
+var pageText string
 
-// page is the data of the template.
-type page struct {
+// content is the data of the template.
+type content struct {
 	Title, Policy string
 	Style         template.CSS
 	Script        template.JS
 	Summary       []string
 	Sections      []section
 	Papers        []paper
-	Lost          *sheet // records without a result; nil: none
-	Machines      *sheet
+	Lost          *page.Sheet // records without a result; nil: none
+	Machines      *page.Sheet
 	Nodes         []string // how much the machines of merged runs differ
 	Advice        []record.Advice
-	Commands      []command
-	All           *sheet
+	Commands      []Command
+	All           *page.Sheet
 	LeftOut       int // number of figures left out for size
 }
 
 // A section is about comparable records: of one cell, pass, precision and device.
 type section struct {
 	ID, Title string
-	Fastest   *sheet
+	Fastest   *page.Sheet
 	Figures   []template.HTML
 	Missing   []string // figures that could not be drawn, and why
 }
@@ -79,30 +70,28 @@ type section struct {
 type paper struct {
 	ID, Title, Source string
 	Findings          []string
-	Tables            []*sheet
+	Tables            []*page.Sheet
 	Figures           []template.HTML
 	Missing           []string
 }
 
-// A command is the command line that makes a run again.
-type command struct{ Run, When, Line string }
+// A Command is the command line that makes a run again.
+type Command struct{ Run, When, Line string }
 
 // Write writes the page of runs. recs are their records for figures and tables. If there are several
 // runs, the labels in recs must tell the runs apart.
 func Write(w io.Writer, sets []record.Set, recs []record.Record, o Options) error {
-	if len(recs) == 0 && !slices.ContainsFunc(sets, func(s record.Set) bool { _, ok := experiment(s); return ok }) {
+	if len(recs) == 0 && !slices.ContainsFunc(sets, func(s record.Set) bool { _, ok := ExperimentOf(s); return ok }) {
 		return errors.New("report: no records to report on")
 	}
 	if o.Baseline == "" {
 		o.Baseline = "naive"
 	}
 	b := &builder{sets: sets, recs: quantity.Latest(recs), o: o, room: mostBytes}
-	p := page{
-		Style: template.CSS(style), Script: template.JS(script), Title: o.Title,
-		Machines: machines(sets), Nodes: nodes(sets), Advice: advice(sets), Commands: commands(sets),
+	p := content{
+		Style: page.Style(), Script: page.Script(), Policy: page.Alone(), Title: o.Title,
+		Machines: page.NewSheet(Facts(sets), nil), Nodes: nodes(sets), Advice: advice(sets), Commands: Commands(sets),
 	}
-	hash := sha256.Sum256([]byte(script))
-	p.Policy = policy(base64.StdEncoding.EncodeToString(hash[:]))
 	if p.Title == "" {
 		p.Title = b.title()
 	}
@@ -118,36 +107,17 @@ func Write(w io.Writer, sets []record.Set, recs []record.Record, o Options) erro
 		if err != nil {
 			return fmt.Errorf("report: %w", err)
 		}
-		p.All = newSheet(all)
+		p.All = page.NewSheet(all, nil)
 	}
 	p.Summary, p.Lost, p.LeftOut = b.summary(), b.lost(), b.leftOut
-	t, err := template.New("page").Parse(pageText)
+	t, err := page.Parse(map[string]string{"page": pageText})
+	if err == nil {
+		err = page.Write(w, t, "page", p)
+	}
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	var text bytes.Buffer
-	if err := t.Execute(&text, p); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	if _, err := w.Write(bytes.Map(printed, text.Bytes())); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
 	return nil
-}
-
-// policy is a content security policy: the page may run only the script with that hash, and load
-// nothing.
-func policy(hash string) string {
-	return "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" + hash + "'; base-uri 'none'; form-action 'none'"
-}
-
-// printed replaces control characters, which a terminal might obey, by spaces. Labels and commands may
-// contain anything.
-func printed(c rune) rune {
-	if unicode.IsControl(c) && c != '\n' && c != '\t' {
-		return ' '
-	}
-	return c
 }
 
 // A builder makes the parts of a page.
@@ -193,8 +163,8 @@ func (b *builder) figure(to []template.HTML, f plots.Figure) ([]template.HTML, e
 	return append(to, template.HTML(svg)), nil
 }
 
-// experiment finds the experiment of a run by the run's label or by the command that made it.
-func experiment(s record.Set) (study.Experiment, bool) {
+// ExperimentOf finds the experiment of a run by the run's label or by the command that made it.
+func ExperimentOf(s record.Set) (study.Experiment, bool) {
 	ids := experiments.IDs()
 	words := []string{s.Manifest.Label, s.Label}
 	if argv := s.Manifest.Argv; len(argv) > 1 && argv[1] == "reproduce" {
@@ -216,7 +186,7 @@ func experiment(s record.Set) (study.Experiment, bool) {
 func (b *builder) papers() ([]paper, error) {
 	var list []paper
 	for _, s := range b.sets {
-		e, ok := experiment(s)
+		e, ok := ExperimentOf(s)
 		if !ok {
 			continue
 		}
@@ -231,7 +201,7 @@ func (b *builder) papers() ([]paper, error) {
 		}
 		p := paper{ID: e.ID, Title: e.Heading(rep), Source: e.Source, Findings: rep.Findings}
 		for _, t := range rep.Tables {
-			p.Tables = append(p.Tables, newSheet(t))
+			p.Tables = append(p.Tables, page.NewSheet(t, nil))
 		}
 		for _, f := range rep.Figures {
 			if p.Figures, err = b.figure(p.Figures, f.Figure); err != nil {

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"errors"
@@ -16,6 +14,7 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
+	"rnnbench/report/page"
 )
 
 //go:embed reproductions.html
@@ -87,11 +86,12 @@ func noise(recs []record.Record) string {
 	return text
 }
 
-// chapter is an experiment on the page.
-type chapter struct {
+// A Chapter is an experiment on a page: claims, tables and figures.
+type Chapter struct {
 	paper
 	Claims []study.Claim
 	Link   string
+	Place  string // what Link leads to
 	Note   string
 	Noise  string // how many of the records are noisy; "": none
 }
@@ -102,57 +102,54 @@ func WriteReproductions(w io.Writer, title string, list []Reproduction) error {
 	if len(list) == 0 {
 		return errors.New("report: no experiments to report on")
 	}
-	page := struct {
+	data := struct {
 		Title, Policy string
 		Style         template.CSS
 		Script        template.JS
-		Verdicts      *sheet
-		Chapters      []chapter
-		Machines      *sheet
-		Commands      []command
-	}{Title: title, Style: template.CSS(style), Script: template.JS(script), Verdicts: newSheet(Verdicts(list))}
-	hash := sha256.Sum256([]byte(script))
-	page.Policy = policy(base64.StdEncoding.EncodeToString(hash[:]))
+		Verdicts      *page.Sheet
+		Chapters      []Chapter
+		Machines      *page.Sheet
+		Commands      []Command
+	}{Title: title, Policy: page.Alone(), Style: page.Style(), Script: page.Script(), Verdicts: page.NewSheet(Verdicts(list), nil)}
 	var sets []record.Set
 	for _, x := range list {
-		c := chapter{paper: paper{ID: x.Experiment.ID, Title: x.Experiment.Title, Source: x.Experiment.Source}, Link: x.Link, Note: x.Missing}
-		if x.Report != nil {
-			if err := c.fill(x); err != nil {
-				return fmt.Errorf("report: %s: %w", x.Experiment.ID, err)
-			}
-			sets = append(sets, x.Set)
-			c.Noise = noise(x.Set.Records)
+		c, err := NewChapter(x, nil)
+		if err != nil {
+			return fmt.Errorf("report: %s: %w", x.Experiment.ID, err)
 		}
-		page.Chapters = append(page.Chapters, c)
+		if x.Report != nil {
+			sets = append(sets, x.Set)
+		}
+		data.Chapters = append(data.Chapters, c)
 	}
-	page.Machines, page.Commands = machines(distinct(sets)), oneLine(commands(sets))
-	t, err := template.New("page").Parse(pageText)
+	data.Machines, data.Commands = page.NewSheet(Facts(distinct(sets)), nil), oneLine(Commands(sets))
+	t, err := page.Parse(map[string]string{"reproductions": reproductionsText})
 	if err == nil {
-		t, err = t.New("reproductions").Parse(reproductionsText)
+		err = page.Write(w, t, "reproductions", data)
 	}
 	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	var text bytes.Buffer
-	if err := t.Execute(&text, page); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	if _, err := w.Write(bytes.Map(printed, text.Bytes())); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
 }
 
-// fill adds the content of x's report.
-func (c *chapter) fill(x Reproduction) error {
-	c.Title, c.Claims, c.Findings = x.Experiment.Heading(x.Report), x.Report.Claims, x.Report.Findings
+// NewChapter makes the chapter of x. Numbers lead to where link says that their record is; nil: nowhere.
+func NewChapter(x Reproduction, link func(*record.Record) string) (Chapter, error) {
+	c := Chapter{paper: paper{ID: x.Experiment.ID, Title: x.Experiment.Title, Source: x.Experiment.Source}, Note: x.Missing}
+	if x.Link != "" {
+		c.Link, c.Place = x.Link+"/", "run folder"
+	}
+	if x.Report == nil {
+		return c, nil
+	}
+	c.Title, c.Claims, c.Findings, c.Noise = x.Experiment.Heading(x.Report), x.Report.Claims, x.Report.Findings, noise(x.Set.Records)
 	for _, t := range x.Report.Tables {
-		c.Tables = append(c.Tables, newSheet(t))
+		c.Tables = append(c.Tables, page.NewSheet(t, link))
 	}
 	for _, f := range x.Report.Figures {
 		svg, err := plots.Inline(f.Figure)
 		if err != nil {
-			return err
+			return c, err
 		}
 		c.Figures = append(c.Figures, template.HTML(svg))
 	}
@@ -162,7 +159,7 @@ func (c *chapter) fill(x Reproduction) error {
 			c.Figures = append(c.Figures, template.HTML(img))
 		}
 	}
-	return nil
+	return c, nil
 }
 
 // distinct keeps the first run of each machine, since experiments mostly ran on the same one.
@@ -182,7 +179,7 @@ func distinct(sets []record.Set) (list []record.Set) {
 }
 
 // oneLine drops repeated commands.
-func oneLine(list []command) (out []command) {
+func oneLine(list []Command) (out []Command) {
 	seen := map[string]bool{}
 	for _, c := range list {
 		if !seen[c.Line] {

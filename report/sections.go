@@ -11,6 +11,7 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
+	"rnnbench/report/page"
 )
 
 // sections divides the records into groups that can be compared, by cell, pass, precision and the like.
@@ -60,7 +61,7 @@ func (b *builder) section(g []*record.Record, kinds, varying []quantity.Axis) (s
 	if training {
 		g, words = whole(g), append(words, "training")
 	}
-	s := section{Title: strings.Join(words, " · "), Fastest: newSheet(b.fastest(g))}
+	s := section{Title: strings.Join(words, " · "), Fastest: page.NewSheet(b.fastest(g), nil)}
 	drawn, left := b.few(g)
 	if left > 0 {
 		s.Missing = append(s.Missing, leftOutNote(left))
@@ -279,7 +280,7 @@ func (b *builder) fastest(recs []*record.Record) *table.Table {
 			unpaired = unpaired || !lead.Paired
 		}
 		t.Rows = append(t.Rows, append(row, table.Text(quantity.Label(first)), table.Number(v.Value, quantity.SI(v.Value, "s")), spread,
-			table.Number(first.FLOPS(), quantity.SI(first.FLOPS(), "FLOP/s")), over, second, margin))
+			table.Throughput(first), over, second, margin))
 	}
 	if chosen {
 		t.Notes = []string{"The fastest is the choice of tune: lowest mean of the faster half of the samples; among ties, least memory."}
@@ -369,7 +370,7 @@ func (b *builder) summary() []string {
 }
 
 // lost lists the records without a result, and why.
-func (b *builder) lost() *sheet {
+func (b *builder) lost() *page.Sheet {
 	t := &table.Table{Columns: []table.Column{{Name: "Point"}, {Name: "Technique"}, {Name: "Settings"}, {Name: "Status"}, {Name: "Code"}, {Name: "Reason"}}}
 	for _, r := range b.recs {
 		if r.Status == record.OK {
@@ -387,7 +388,7 @@ func (b *builder) lost() *sheet {
 	if len(t.Rows) == 0 {
 		return nil
 	}
-	return newSheet(t)
+	return page.NewSheet(t, nil)
 }
 
 // settings spells the settings of r, without defaults if Options.Settings is set.

@@ -112,7 +112,7 @@ func reportLadder(rep *study.Report, recs []record.Record, p record.Point, on st
 			own = before.Seconds() / rec.Seconds()
 		}
 		row = append(row, show.Number(rec.Seconds()/cells*1e6, "%.0f"), show.HalfCell(rec),
-			table.Number(rec.FLOPS(), quantity.SI(rec.FLOPS(), "FLOP/s")),
+			table.Throughput(rec),
 			show.Number(up, "%.1f"), show.Number(here, "%.2f"), show.Number(step, "%.2f"), show.Number(own, "%.2f"))
 		t.Rows = append(t.Rows, row)
 		if i > 0 && !math.IsNaN(own) && !math.IsNaN(step) {

@@ -127,7 +127,7 @@ func inputsTable(all []inputRace) *table.Table {
 	for _, r := range all {
 		row := []table.Cell{table.Int(r.Hidden), table.Int(r.Batch), table.Int(r.Steps), show.Missing()}
 		if one := r.by[1]; one != nil {
-			row[3] = table.Number(one.Seconds(), quantity.SI(one.Seconds(), "s"))
+			row[3] = table.Time(one)
 		}
 		for _, n := range columns {
 			if n > 1 {

@@ -6,7 +6,6 @@ import (
 	"rnnbench/experiments/estimate"
 	"rnnbench/experiments/pick"
 	"rnnbench/experiments/show"
-	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
 )
@@ -87,7 +86,7 @@ func seconds(r *record.Record) table.Cell {
 	if r == nil {
 		return show.Missing()
 	}
-	return table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s"))
+	return table.Time(r)
 }
 
 // taken is a cell of how many iterations the answer took, or were tried.

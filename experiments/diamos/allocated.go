@@ -114,7 +114,7 @@ func reportAllocated(r *study.Report, recs []record.Record, on study.Target) {
 			flops, _ := show.Rate(x)
 			t.Rows = append(t.Rows, []table.Cell{table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps), table.Int(p.Layers), table.Text(label),
 				table.Number(float64(x.Work.Memory), quantity.SI(float64(x.Work.Memory), "B")), show.Number(100*float64(x.Work.Memory)/limit, "%.0f %%"),
-				table.Number(stackWeights(p), quantity.SI(stackWeights(p), "")), table.Number(x.Seconds(), quantity.SI(x.Seconds(), "s")), flops})
+				table.Number(stackWeights(p), quantity.SI(stackWeights(p), "")), table.Time(x), flops})
 		}
 	}
 	if len(t.Rows) > 0 {

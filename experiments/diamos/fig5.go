@@ -213,7 +213,7 @@ func fig5Parts(r *study.Report, all []scaling, on study.Target) {
 			panel.Series[i].Points = append(panel.Series[i].Points, show.RatePoint(float64(b), x))
 			flops, _ := show.Rate(x)
 			t.Rows = append(t.Rows, []table.Cell{table.Int(b), table.Int(fig5Minibatch / b), table.Text(s.label),
-				table.Number(x.Seconds(), quantity.SI(x.Seconds(), "s")), flops, show.Number(100*s.keptShare(fig5Minibatch/b).At, "%.0f")})
+				table.Time(x), flops, show.Number(100*s.keptShare(fig5Minibatch/b).At, "%.0f")})
 		}
 	}
 	ch.Panels = []plots.Panel{panel}

@@ -94,8 +94,8 @@ func fig5Measured(r *study.Report, recs []record.Record, on study.Target) {
 		if one != nil {
 			up = show.Number(one.Seconds()/rec.Seconds(), "%.2f")
 		}
-		t.Rows = append(t.Rows, []table.Cell{table.Int(n), table.Int(fig5Shared / n), table.Number(rec.Seconds(), quantity.SI(rec.Seconds(), "s")),
-			table.Number(rec.FLOPS(), quantity.SI(rec.FLOPS(), "FLOP/s")), up})
+		t.Rows = append(t.Rows, []table.Cell{table.Int(n), table.Int(fig5Shared / n), table.Time(rec),
+			table.Throughput(rec), up})
 	}
 	if len(t.Rows) == 0 {
 		return

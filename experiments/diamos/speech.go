@@ -301,6 +301,6 @@ func (s stack) row(r *record.Record, up float64) []table.Cell {
 	p := r.Point
 	return []table.Cell{table.Text(fmt.Sprintf("Table %d", s.table)), table.Int(p.Layers), table.Int(p.Hidden),
 		table.Number(s.parameters(), quantity.SI(s.parameters(), "")), s.printed(), table.Text(r.Impl.Label),
-		table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")), table.Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")),
+		table.Time(r), table.Throughput(r),
 		table.Number(float64(p.Batch)/r.Seconds(), quantity.SI(float64(p.Batch)/r.Seconds(), "")), show.Number(up, "%.2f")}
 }

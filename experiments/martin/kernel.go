@@ -83,7 +83,7 @@ var Kernel = study.Experiment{
 					row = append(row, show.Missing())
 					continue
 				}
-				row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
+				row = append(row, table.Time(r))
 			}
 			up, copied, of := math.NaN(), show.Missing(), math.NaN()
 			if b := rec[len(rec)-1]; b != nil && on.Copy > 0 {

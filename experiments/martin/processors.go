@@ -59,7 +59,7 @@ func overProcessors(rep *study.Report, recs []record.Record, on study.Target) {
 			continue
 		}
 		longest = max(longest, p.Steps)
-		row := []table.Cell{table.Int(p.Hidden), table.Int(p.Steps), table.Number(one.Seconds(), quantity.SI(one.Seconds(), "s"))}
+		row := []table.Cell{table.Int(p.Hidden), table.Int(p.Steps), table.Time(one)}
 		for _, n := range counts {
 			r := pick.Find(recs, processorLabel(n), here)
 			if r == nil {

@@ -14,7 +14,7 @@ import (
 // HalfCell is a cell of half of the interval of r's median.
 func HalfCell(r *record.Record) table.Cell {
 	if w, ok := r.Stats.HalfWidth(); ok {
-		return table.Number(100*w, quantity.Half(w))
+		return table.Number(100*w, quantity.Half(w)).Of(r)
 	}
 	return Missing()
 }
@@ -44,7 +44,7 @@ func Rate(r *record.Record) (table.Cell, float64) {
 	if r == nil {
 		return Missing(), math.NaN()
 	}
-	return table.Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")), r.FLOPS()
+	return table.Throughput(r), r.FLOPS()
 }
 
 // Upper returns s with its first letter, an ASCII one, in upper case.

@@ -92,7 +92,7 @@ func sideBySide(rep *study.Report, recs []record.Record, title string) {
 		here := func(q record.Point) bool { return q == p }
 		for _, n := range names {
 			if r := pick.Find(recs, n, here); r != nil {
-				row = append(row, table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")))
+				row = append(row, table.Time(r))
 			} else {
 				row = append(row, show.Missing())
 			}
@@ -101,7 +101,7 @@ func sideBySide(rep *study.Report, recs []record.Record, title string) {
 		if best == nil {
 			continue
 		}
-		t.Rows = append(t.Rows, append(row, table.Text(best.Impl.Label), table.Number(best.FLOPS(), quantity.SI(best.FLOPS(), "FLOP/s"))))
+		t.Rows = append(t.Rows, append(row, table.Text(best.Impl.Label), table.Throughput(best)))
 	}
 	if len(t.Rows) > 0 {
 		rep.Tables = append(rep.Tables, t)

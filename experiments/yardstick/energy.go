@@ -207,7 +207,7 @@ func energyTable(recs []record.Record) *table.Table {
 			if r == nil {
 				continue
 			}
-			row := []table.Cell{table.Text(p.String()), table.Text(label), table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s"))}
+			row := []table.Cell{table.Text(p.String()), table.Text(label), table.Time(r)}
 			j := joules(r)
 			if j == 0 {
 				t.Rows = append(t.Rows, append(row, show.Missing(), show.Missing(), show.Missing(), show.Missing(), show.Missing(), show.Missing(), show.Missing()))

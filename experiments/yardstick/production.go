@@ -179,5 +179,5 @@ func seconds(r *record.Record) table.Cell {
 	if r == nil {
 		return show.Missing()
 	}
-	return table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s"))
+	return table.Time(r)
 }

@@ -214,8 +214,8 @@ func rivalTable(all []duel, r study.Rival) (*table.Table, []*rivalry) {
 		}
 		list[i].ratios = append(list[i].ratios, up)
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Pass), table.Text(p.Precision), table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps),
-			table.Number(own.Seconds(), quantity.SI(own.Seconds(), "s")), table.Text(own.Impl.Label),
-			table.Number(yard.Seconds(), quantity.SI(yard.Seconds(), "s")), table.Text(yard.Impl.Label), show.Number(up.At, "%.2f")})
+			table.Time(own), table.Text(own.Impl.Label),
+			table.Time(yard), table.Text(yard.Impl.Label), show.Number(up.At, "%.2f")})
 	}
 	return t, list
 }

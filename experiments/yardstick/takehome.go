@@ -10,7 +10,6 @@ import (
 	"rnnbench/experiments/pick"
 	"rnnbench/experiments/show"
 	"rnnbench/experiments/study"
-	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/tuner/grid"
@@ -86,7 +85,7 @@ func reportTakeHome(recs []record.Record, on study.Target) (*study.Report, error
 		}
 		share := estimate.TimesAsFast(own, within)
 		shares[p.Pass] = append(shares[p.Pass], share)
-		time := func(r *record.Record) table.Cell { return table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")) }
+		time := func(r *record.Record) table.Cell { return table.Time(r) }
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Pass), table.Text(p.Precision), table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), time(own), time(within), time(theirs),
 			show.Number(estimate.TimesAsFast(theirs, own).At, "%.2f"), show.Number(estimate.TimesAsFast(theirs, within).At, "%.2f"), show.Number(share.At, "%.2f")})
 	}

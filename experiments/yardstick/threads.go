@@ -218,8 +218,8 @@ func tableOfThreads(all []threadCurve) *table.Table {
 		p := s.point
 		for i, r := range s.best {
 			t.Rows = append(t.Rows, []table.Cell{table.Text(p.Cell), table.Text(p.Pass), table.Text(p.Precision), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps),
-				table.Int(threadsOf(r)), table.Text(r.Impl.Name), table.Number(r.Seconds(), quantity.SI(r.Seconds(), "s")),
-				table.Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")), show.Number(s.up(i).At, "%.2f×"), show.Number(s.ideal(i).By(100).At, "%.0f %%")})
+				table.Int(threadsOf(r)), table.Text(r.Impl.Name), table.Time(r),
+				table.Throughput(r), show.Number(s.up(i).At, "%.2f×"), show.Number(s.ideal(i).By(100).At, "%.0f %%")})
 		}
 	}
 	return t

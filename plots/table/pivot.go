@@ -115,6 +115,7 @@ func (p *pivot) fill(r *record.Record) {
 	default:
 		p.Rows[i][j].Text = quantity.Reason(r)
 	}
+	p.Rows[i][j].From = r
 }
 
 // rowOf returns the index of r's row, and adds the row if it is new.

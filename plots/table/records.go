@@ -14,6 +14,11 @@ import (
 // recordColumns builds a table of records.
 type recordColumns struct{ builder[*record.Record] }
 
+// result adds a column of what a record's measurement gave.
+func (t *recordColumns) result(c Column, f func(*record.Record) Cell) {
+	t.column(c, func(r *record.Record) Cell { return f(r).Of(r) })
+}
+
 // Records returns a table with one record per row, sorted by point and then by technique, as in
 // legends. Axes on which the records agree are in the title. Speed-ups are over the technique
 // named baseline.
@@ -98,7 +103,7 @@ func (t *recordColumns) techniques(all []*record.Record) {
 // times adds columns of the time of a run and its interval.
 func (t *recordColumns) times(all []*record.Record) {
 	best := fastest(all)
-	t.column(Column{Name: "time", Key: "time_s", Right: true}, func(r *record.Record) Cell {
+	t.result(Column{Name: "time", Key: "time_s", Right: true}, func(r *record.Record) Cell {
 		v, ok := quantity.Time(r)
 		if !ok {
 			return Cell{}
@@ -107,7 +112,7 @@ func (t *recordColumns) times(all []*record.Record) {
 		c.Grade = gradeOf(v.Value / best[pointOf(r)])
 		return c
 	})
-	t.column(Column{Name: "± CI", Right: true}, func(r *record.Record) Cell {
+	t.result(Column{Name: "± CI", Right: true}, func(r *record.Record) Cell {
 		v, ok := quantity.Time(r)
 		switch {
 		case !ok:
@@ -127,8 +132,8 @@ func (t *recordColumns) times(all []*record.Record) {
 			return Number(*pick(r.Stats), "")
 		}
 	}
-	t.column(Column{Key: "ci_lo_s"}, end(func(s *record.Stats) *float64 { return s.Lo }))
-	t.column(Column{Key: "ci_hi_s"}, end(func(s *record.Stats) *float64 { return s.Hi }))
+	t.result(Column{Key: "ci_lo_s"}, end(func(s *record.Stats) *float64 { return s.Lo }))
+	t.result(Column{Key: "ci_hi_s"}, end(func(s *record.Stats) *float64 { return s.Hi }))
 }
 
 // measures adds columns of the measures that the records have.
@@ -141,7 +146,7 @@ func (t *recordColumns) measures(all []*record.Record, base quantity.Baseline, b
 		measures = append(measures, "floor")
 	}
 	if slices.ContainsFunc(all, func(r *record.Record) bool { return r.Training != nil }) {
-		t.column(Column{Name: "iterations", Key: "iterations", Right: true}, func(r *record.Record) Cell {
+		t.result(Column{Name: "iterations", Key: "iterations", Right: true}, func(r *record.Record) Cell {
 			if r.Training == nil {
 				return Cell{}
 			}
@@ -163,7 +168,7 @@ func (t *recordColumns) measures(all []*record.Record, base quantity.Baseline, b
 		if err != nil {
 			return err
 		}
-		t.column(measureColumn(m, baseline), func(r *record.Record) Cell {
+		t.result(measureColumn(m, baseline), func(r *record.Record) Cell {
 			v, ok := m.Of(r, base.For(r))
 			if !ok {
 				return Cell{}
@@ -180,7 +185,7 @@ func (t *recordColumns) measures(all []*record.Record, base quantity.Baseline, b
 			key  string
 			pick func(quantity.Interval) float64
 		}{{"_lo", func(v quantity.Interval) float64 { return v.Lo }}, {"_hi", func(v quantity.Interval) float64 { return v.Hi }}} {
-			t.column(Column{Key: m.Key + end.key}, func(r *record.Record) Cell {
+			t.result(Column{Key: m.Key + end.key}, func(r *record.Record) Cell {
 				v, ok := m.Of(r, base.For(r))
 				if !ok || !v.Known() {
 					return Cell{}
@@ -209,7 +214,7 @@ func (t *recordColumns) measures(all []*record.Record, base quantity.Baseline, b
 // outcomes adds columns of memory, status, reasons and warnings.
 func (t *recordColumns) outcomes(all []*record.Record) {
 	t.column(Column{Key: "mem_bytes"}, func(r *record.Record) Cell { return Cell{Value: r.Work.Memory} })
-	t.column(Column{Name: "status", Key: "status"}, t.status)
+	t.result(Column{Name: "status", Key: "status"}, t.status)
 	word := func(p *string) Cell {
 		if p == nil {
 			return Cell{}

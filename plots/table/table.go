@@ -20,6 +20,7 @@ import (
 
 	"rnnbench/internal/safe"
 	"rnnbench/plots/quantity"
+	"rnnbench/record"
 )
 
 // A Table is a list of columns and rows. Text formats show its title, the text of its cells and its
@@ -53,6 +54,10 @@ type Cell struct {
 	Brief string // short Text for a narrow terminal; empty: Text
 	Value any
 	Grade Grade
+
+	// For pages, where a cell may lead to another page:
+	From *record.Record // that the value was measured in; nil: none, or several
+	Link string         // address of what the text names; "": none
 }
 
 // A Grade says how far a number is from the best of its point.
@@ -308,4 +313,26 @@ func Number(v float64, text string) Cell {
 		return Cell{}
 	}
 	return Cell{Text: text, Value: v}
+}
+
+// Of returns c as a cell of a value of r.
+func (c Cell) Of(r *record.Record) Cell {
+	c.From = r
+	return c
+}
+
+// Time returns a cell of the median time of r; an empty cell if r has none.
+func Time(r *record.Record) Cell {
+	if r.Seconds() == 0 {
+		return Cell{}
+	}
+	return Number(r.Seconds(), quantity.SI(r.Seconds(), "s")).Of(r)
+}
+
+// Throughput returns a cell of the FLOP/s of r; an empty cell if r has no time.
+func Throughput(r *record.Record) Cell {
+	if r.Seconds() == 0 {
+		return Cell{}
+	}
+	return Number(r.FLOPS(), quantity.SI(r.FLOPS(), "FLOP/s")).Of(r)
 }

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"strconv"
@@ -6,33 +6,36 @@ import (
 
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
+	"rnnbench/record"
 )
 
-// A sheet is a table in the form of the page.
-type sheet struct {
+// A Sheet is a table in the form of the page.
+type Sheet struct {
 	Title   string
 	Columns []table.Column
-	Rows    [][]cell
+	Rows    [][]Cell
 	Notes   []string
 }
 
-// A cell has in Sort the number to sort by, unless its text is that number.
-type cell struct {
+// A Cell has in Sort the number to sort by, unless its text is that number.
+type Cell struct {
 	Text, Sort, Class string
+	Link              string // address; "": the text leads nowhere
 	Right             bool
 }
 
 // Classes are c's classes in the style sheet. The style sheet itself aligns cells with Sort.
-func (c cell) Classes() string {
+func (c Cell) Classes() string {
 	if c.Right && c.Sort == "" && c.Text != "" {
 		return strings.TrimSpace("r " + c.Class)
 	}
 	return c.Class
 }
 
-// newSheet makes a sheet of the columns of t that are for readers: those with a name.
-func newSheet(t *table.Table) *sheet {
-	s := &sheet{Title: t.Title, Notes: t.Notes}
+// NewSheet makes a sheet of the columns of t that are for readers: those with a name. Cells lead to where
+// link says that a record is; nil: the page has no records.
+func NewSheet(t *table.Table, link func(*record.Record) string) *Sheet {
+	s := &Sheet{Title: t.Title, Notes: t.Notes}
 	var shown []int
 	for i, c := range t.Columns {
 		if c.Name != "" {
@@ -41,10 +44,13 @@ func newSheet(t *table.Table) *sheet {
 		}
 	}
 	for _, row := range t.Rows {
-		line := make([]cell, len(shown))
+		line := make([]Cell, len(shown))
 		for i, j := range shown {
 			c := row[j]
-			line[i] = cell{Text: quantity.OneLine(c.Text), Right: t.Columns[j].Right, Class: [...]string{"", "near", "far", "worst"}[c.Grade]}
+			line[i] = Cell{Text: quantity.OneLine(c.Text), Right: t.Columns[j].Right, Class: [...]string{"", "near", "far", "worst"}[c.Grade]}
+			if line[i].Link = c.Link; c.Link == "" && c.From != nil && c.Text != "" && link != nil {
+				line[i].Link = link(c.From)
+			}
 			if v, ok := c.Value.(float64); ok {
 				if n := short(v); n != line[i].Text {
 					line[i].Sort = n
