@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"rnnbench/plots/quantity"
 	"rnnbench/record"
@@ -12,6 +13,9 @@ import (
 
 // mostFollowed is how many lines a figure of a history has at most.
 const mostFollowed = 8
+
+// fewTimes is how many times have a median worth the name. Fewer are relative to the first.
+const fewTimes = 4
 
 // History draws the lines of a device's history that have a step, run by run: each time relative to the
 // runs before the first step. Without a step it draws the line of all points, or the first lines.
@@ -37,7 +41,7 @@ func History(h *compare.History) *Chart {
 	}
 	ch := &Chart{
 		Title:    title,
-		Subtitle: fmt.Sprintf("%s · %d runs, from %s to %s", quantity.Common(records, "impl", "device"), len(h.Runs), h.Runs[0].Program(), h.Runs[len(h.Runs)-1].Program()),
+		Subtitle: strings.TrimPrefix(fmt.Sprintf("%s · %d runs, from %s to %s", quantity.Common(records, "impl", "device"), len(h.Runs), h.Runs[0].Program(), h.Runs[len(h.Runs)-1].Program()), " · "),
 		X:        Axis{Title: "Run", Scale: Linear, Places: runs, Format: whole, FormatValue: whole},
 		Y:        Axis{Title: "Time relative to the first runs", Scale: Linear, Format: quantity.Factor, FormatValue: quantity.Factor},
 		Panels:   make([]Panel, 1),
@@ -77,6 +81,9 @@ func followed(l *compare.Line, axes []quantity.Axis) Series {
 		if !math.IsNaN(v) {
 			before = append(before, v)
 		}
+	}
+	if len(before) < fewTimes {
+		before = before[:1]
 	}
 	slices.Sort(before)
 	for run, v := range l.Times {

@@ -9,7 +9,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
-	"rnnbench/plots/internal/synthetic"
+	"rnnbench/internal/synthetic"
 	"rnnbench/plots/quantity"
 	"rnnbench/record"
 )

@@ -17,8 +17,8 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/internal/synthetic"
 	"rnnbench/plots/internal/golden"
-	"rnnbench/plots/internal/synthetic"
 	"rnnbench/record"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/plots/internal/synthetic"
+	"rnnbench/internal/synthetic"
 	"rnnbench/record"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
-	"rnnbench/plots/internal/synthetic"
+	"rnnbench/internal/synthetic"
 	"rnnbench/plots/quantity"
 	"rnnbench/record"
 )

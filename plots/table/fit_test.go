@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"rnnbench/plots/internal/synthetic"
+	"rnnbench/internal/synthetic"
 	"rnnbench/record"
 )
 

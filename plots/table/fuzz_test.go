@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
-	"rnnbench/plots/internal/synthetic"
+	"rnnbench/internal/synthetic"
 )
 
 // axisName matches the key of a line of configuration.

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"rnnbench/internal/synthetic"
 	"rnnbench/plots/internal/golden"
-	"rnnbench/plots/internal/synthetic"
 	"rnnbench/record"
 )
 
