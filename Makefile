@@ -8,7 +8,7 @@ PYTHON  ?= python3
 CUDA    ?= /usr/local/cuda
 export CGO_ENABLED ?= 0
 
-.PHONY: run build lib cuda cuda-tests test-cuda emulate record-cuda test test-all test-anywhere race noasm cross generate check-generate lint figures fuzz bench check-pytorch check-python rival-onednn clean
+.PHONY: run build lib cuda cuda-tests test-cuda emulate record-cuda test test-all test-anywhere race noasm cross generate check-generate lint figures site fuzz bench check-pytorch check-python rival-onednn clean
 
 ## run: build, then a quick reproduction of Appleyard's ladder with table and figure
 run: build
@@ -124,6 +124,10 @@ lint:
 figures: build
 	scripts/figures $(BIN)
 	$(GO) test ./cmd/rnnbench -run TestRecordedTables -update
+
+## site: write the web site of the recorded results into site/
+site: build
+	$(BIN) site results -o site
 
 ## fuzz: every fuzz test for $(FUZZ) each
 fuzz:

@@ -102,7 +102,7 @@ func visible(cmd *cobra.Command) []*cobra.Command {
 // rank returns a command's place in the help: the order of a session, not cobra's alphabetical
 // one.
 func rank(c *cobra.Command) int {
-	order := []string{"sweep", "tune", "reproduce", "submit", "merge", "verify", "show", "compare", "plot", "report", "explain", "graph", "model", "export", "wisdom", "list", "doctor", "version", "completion"}
+	order := []string{"sweep", "tune", "reproduce", "submit", "merge", "verify", "show", "compare", "plot", "report", "site", "explain", "graph", "model", "export", "wisdom", "list", "doctor", "version", "completion"}
 	if i := slices.Index(order, c.Name()); i >= 0 && c.CommandPath() != "rnnbench wisdom merge" {
 		return i
 	}

@@ -154,37 +154,11 @@ func (f *historyFlags) checkout(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// sets reads the runs below folders. Shards and runs that cannot be read are left out with a warning.
-func (f *historyFlags) sets(p *program, cmd *cobra.Command, folders []string) (sets []record.Set, err error) {
-	var paths []string
-	for _, folder := range folders {
-		found, err := record.Below(record.Find(folder, f.Config.Dir))
-		if err != nil {
-			return nil, exit.With(exit.Error, fmt.Errorf("cannot search %s for runs: %w", folder, err), "name the folder that holds the runs")
-		}
-		for _, path := range found {
-			if !slices.Contains(paths, path) {
-				paths = append(paths, path)
-			}
-		}
-	}
-	shards := 0
-	var faults []record.Warning
-	for _, path := range paths {
-		list, warnings, err := record.ReadAll([]string{path})
-		faults = append(faults, warnings...)
-		switch {
-		case err != nil:
-			p.Warn("%s is left out: %v", path, err)
-		case list[0].Manifest.Scope.Shard != nil:
-			shards++
-		default:
-			sets = append(sets, list[0])
-		}
-	}
-	warnSome(p, faults)
-	if shards > 0 {
-		p.Warn("left out %s: rnnbench merge makes a run of them", plural(shards, "shard"))
+// sets reads the runs below folders.
+func (f *historyFlags) sets(p *program, cmd *cobra.Command, folders []string) ([]record.Set, error) {
+	sets, err := f.below(p, folders)
+	if err != nil {
+		return nil, err
 	}
 	return f.chosen(cmd, sets, folders)
 }

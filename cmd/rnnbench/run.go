@@ -193,7 +193,7 @@ Exit codes:
 	)
 	root.AddCommand(
 		adviseCommand(p), sweepCommand(p), tuneCommand(p), trainCommand(p), reproduceCommand(p), submitCommand(p), mergeCommand(p), verifyCommand(p),
-		compareCommand(p), ciCommand(p), historyCommand(p), bisectCommand(p), showCommand(p), plotCommand(p), reportCommand(p),
+		compareCommand(p), ciCommand(p), historyCommand(p), bisectCommand(p), showCommand(p), plotCommand(p), reportCommand(p), siteCommand(p),
 		explainCommand(p), graphCommand(p), modelCommand(p), exportCommand(p),
 		wisdomCommand(p), listCommand(p), doctorCommand(p), versionCommand(p), completionCommand(p), workerCommand(p),
 	)

@@ -158,6 +158,41 @@ func (s *selection) runs(p *program, cmd *cobra.Command, args []string) ([]recor
 	return sets, nil
 }
 
+// below reads the runs at or below folders. Shards and runs that cannot be read are left out with a warning.
+func (s *selection) below(p *program, folders []string) (sets []record.Set, err error) {
+	var paths []string
+	for _, folder := range folders {
+		found, err := record.Below(record.Find(folder, s.Config.Dir))
+		if err != nil {
+			return nil, exit.With(exit.Error, fmt.Errorf("cannot search %s for runs: %w", folder, err), "name the folder that holds the runs")
+		}
+		for _, path := range found {
+			if !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	shards := 0
+	var faults []record.Warning
+	for _, path := range paths {
+		list, warnings, err := record.ReadAll([]string{path})
+		faults = append(faults, warnings...)
+		switch {
+		case err != nil:
+			p.Warn("%s is left out: %v", path, err)
+		case list[0].Manifest.Scope.Shard != nil:
+			shards++
+		default:
+			sets = append(sets, list[0])
+		}
+	}
+	warnSome(p, faults)
+	if shards > 0 {
+		p.Warn("left out %s: rnnbench merge makes a run of them", plural(shards, "shard"))
+	}
+	return sets, nil
+}
+
 // warnSome prints warnings about lines of files, as many as it takes to see what is wrong with a file.
 func warnSome(p *program, warnings []record.Warning) {
 	const enough = 5

@@ -19,7 +19,7 @@ func TestNoVerbIsSilent(t *testing.T) {
 	lines := map[string]string{
 		"advise": "-H 8 --device none", "sweep": "--print-config", "tune": "--print-config", "train": "--print-config", "verify": "--impl none", "reproduce": "list",
 		"submit slurm": "-- none", "submit kubernetes": "-- none", "submit status": "none", "merge": "none", "compare": "none none", "history": "none", "bisect": "--programs none,none -- sweep", "ci": "--base ./none -- sweep", "show": "none",
-		"plot": "none", "report": "none", "explain": "--impl none", "graph": "none", "model": "none", "export": "--impl none",
+		"plot": "none", "report": "none", "site": "none -o none", "explain": "--impl none", "graph": "none", "model": "none", "export": "--impl none",
 		"wisdom show": "--wisdom none.toml", "wisdom lookup": "-H 8 --wisdom none.toml", "wisdom merge": "none --wisdom none.toml", "wisdom export": "--wisdom none.toml", "wisdom prune": "--stale --wisdom none.toml", "list": "cells", "doctor": "--device none",
 		"version": "", "completion": "bash",
 	}
