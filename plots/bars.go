@@ -40,6 +40,8 @@ type Bar struct {
 	Lo, Hi  float64 // interval; both 0: none
 	Missing string  // why there is no value
 	Pale    bool    // measured by somebody else, such as a paper
+
+	From *record.Record // that the value was measured in; nil: none, or several
 }
 
 func (b Bar) drawable() bool { return b.Missing == "" && finite(b.Value) && b.Value >= 0 }
@@ -222,7 +224,7 @@ func (p *barPlotter) Plot(c draw.Canvas, pl *plot.Plot) {
 				sty.Color = faint()
 			}
 			text = quantity.OneLine(text)
-			say(&c, vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: bottom}, Max: vg.Point{X: max(end, c.Min.X+20), Y: top}}, "%s · %s · %s", g.Label, bar.Series, text)
+			say(&c, bar.From, vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: bottom}, Max: vg.Point{X: max(end, c.Min.X+20), Y: top}}, "%s · %s · %s", g.Label, bar.Series, text)
 			// Grid lines are interrupted behind the text.
 			c.SetColor(rgb(0xffffff))
 			c.Fill(vg.Rectangle{Min: vg.Point{X: end + 3, Y: middle - 5.5}, Max: vg.Point{X: end + 7 + sty.Width(text), Y: middle + 5.5}}.Path())
@@ -281,7 +283,7 @@ func (v *view) barPanels() ([]Group, []string, error) {
 	for _, same := range quantity.Split(chosen, v.x) {
 		g := Group{Label: v.x.Tag(same[0])}
 		for _, r := range same {
-			b := Bar{Series: v.series.Tag(r)}
+			b := Bar{Series: v.series.Tag(r), From: r}
 			if len(extra) > 0 {
 				b.Like = b.Series
 			}
@@ -370,7 +372,7 @@ func Ladder(recs []record.Record, stages []Stage, s Spec) (*Bars, error) {
 			if quantity.Label(r) != quantity.OneLine(st.Label) {
 				continue
 			}
-			bar.Missing = quantity.Reason(r)
+			bar.Missing, bar.From = quantity.Reason(r), r
 			if y, ok := v.value(r); ok {
 				bar.Missing, bar.Value = "", y.Value
 				if y.Known() {

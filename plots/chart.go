@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"rnnbench/plots/quantity"
+	"rnnbench/record"
 )
 
 // A Chart is a figure of values against a numeric axis, in one panel or several with the same axes.
@@ -50,6 +51,8 @@ type Point struct {
 	Ticks   []float64 // more values within the interval
 	Missing bool
 	Few     bool // too few samples for an interval: the mark is hollow, or has a dot in a hollow series
+
+	From *record.Record // that the value was measured in; nil: none, or several
 }
 
 // A Guide is a line that is not data, such as the peak of the machine.
@@ -249,7 +252,7 @@ func (p *panelPlotter) Plot(c draw.Canvas, _ *plot.Plot) {
 		for _, pt := range s.Points {
 			if at := (vg.Point{X: tx(pt.X) + shift[k], Y: ty(pt.Y)}); pt.drawable() && c.Contains(at) {
 				run, few = append(run, at), append(few, pt.Few)
-				say(&c, around(at), "%s · %s %s · %s%s", s.Label, p.chart.X.Title, p.chart.X.format(pt.X, 0, 0), p.chart.Y.format(pt.Y, pt.Lo, pt.Hi), pt.doubt())
+				say(&c, pt.From, around(at), "%s · %s %s · %s%s", s.Label, p.chart.X.Title, p.chart.X.format(pt.X, 0, 0), p.chart.Y.format(pt.Y, pt.Lo, pt.Hi), pt.doubt())
 			} else {
 				flush()
 			}
@@ -262,7 +265,7 @@ func (p *panelPlotter) Plot(c draw.Canvas, _ *plot.Plot) {
 			at := vg.Point{X: tx(x), Y: c.Min.Y + 2 + stripRow*(vg.Length(i)+0.5)}
 			if c.ContainsX(at.X) {
 				cross(&c, at, p.look[l].color)
-				say(&c, around(at), "%s · %s %s · no result", l, p.chart.X.Title, p.chart.X.format(x, 0, 0))
+				say(&c, nil, around(at), "%s · %s %s · no result", l, p.chart.X.Title, p.chart.X.format(x, 0, 0))
 			}
 		}
 	}

@@ -1,6 +1,10 @@
 package plots
 
-import "math"
+import (
+	"math"
+
+	"rnnbench/record"
+)
 
 // A Grid is a figure that colours cells over two axes. Cells hold values, coloured by size, or
 // categories, coloured like their series in charts.
@@ -35,6 +39,8 @@ type GridCell struct {
 	Close    bool   // the category's lead is not clear
 	Missing  string // why there is no value
 	Filled   bool
+
+	From *record.Record // that the value was measured in; nil: none
 }
 
 // A span maps the values of a grid to shares of the colour bar.

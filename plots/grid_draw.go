@@ -193,7 +193,7 @@ func (p *cellPlotter) Plot(c draw.Canvas, pl *plot.Plot) {
 			}
 			p.cell(&c, cell, r)
 			if text := p.says(cell); text != "" {
-				say(&c, r, "%s %s · %s %s · %s", p.grid.X, p.grid.Columns[x], p.grid.Y, p.grid.Rows[y], text)
+				say(&c, cell.From, r, "%s %s · %s %s · %s", p.grid.X, p.grid.Columns[x], p.grid.Y, p.grid.Rows[y], text)
 			}
 		}
 	}

@@ -131,10 +131,10 @@ func Heatmap(recs []record.Record, s Spec) (*Grid, error) {
 				}
 				to := &g.Panels[i].Cells[y][x]
 				if value, ok := v.value(cell[0]); ok {
-					*to = GridCell{Filled: true, Value: value.Value}
+					*to = GridCell{Filled: true, Value: value.Value, From: cell[0]}
 					continue
 				}
-				to.Missing = quantity.Reason(cell[0])
+				to.Missing, to.From = quantity.Reason(cell[0]), cell[0]
 				if cell[0].Seconds() > 0 {
 					to.Missing = v.lacks()
 				}

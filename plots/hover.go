@@ -10,11 +10,13 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"rnnbench/plots/quantity"
+	"rnnbench/record"
 )
 
 // Inline draws the figure as an SVG element for an HTML page. Invisible shapes above the marks have
-// titles, which browsers show as tooltips. The element sets colours and sizes; the page sets fonts.
-func Inline(f Figure) (svg string, err error) {
+// titles, which browsers show as tooltips. They lead to where link says that their record is; nil: nowhere.
+// The element sets colours and sizes; the page sets fonts.
+func Inline(f Figure, link func(*record.Record) string) (svg string, err error) {
 	defer func() {
 		if p := recover(); p != nil { // as in Write
 			err = fmt.Errorf("plots: cannot draw the figure: %v", p)
@@ -41,9 +43,14 @@ func Inline(f Figure) (svg string, err error) {
 	b.WriteString(body)
 	b.WriteString("<g class=\"spots\">\n")
 	for _, s := range c.spots {
-		size := s.at.Size()
-		fmt.Fprintf(&b, "<rect x=\"%.5g\" y=\"%.5g\" width=\"%.4g\" height=\"%.4g\"><title>%s</title></rect>\n",
-			s.at.Min.X, l.h-s.at.Max.Y, size.X, size.Y, html.EscapeString(quantity.OneLine(s.text)))
+		size, to, end := s.at.Size(), "", ""
+		if link != nil && s.from != nil {
+			if at := link(s.from); at != "" {
+				to, end = `<a href="`+html.EscapeString(at)+`">`, "</a>"
+			}
+		}
+		fmt.Fprintf(&b, "%s<rect x=\"%.5g\" y=\"%.5g\" width=\"%.4g\" height=\"%.4g\"><title>%s</title></rect>%s\n",
+			to, s.at.Min.X, l.h-s.at.Max.Y, size.X, size.Y, html.EscapeString(quantity.OneLine(s.text)), end)
 	}
 	b.WriteString("</g></svg>")
 	return b.String(), nil
@@ -57,17 +64,18 @@ type hoverCanvas struct {
 
 type spot struct {
 	at   vg.Rectangle
+	from *record.Record // nil: none, or several
 	text string
 }
 
-// say records the text of the value at r, if c draws on a hoverCanvas.
-func say(c *draw.Canvas, r vg.Rectangle, format string, args ...any) {
+// say records the text of the value at r and its record, if c draws on a hoverCanvas.
+func say(c *draw.Canvas, from *record.Record, r vg.Rectangle, format string, args ...any) {
 	under := c.Canvas
 	for inner, ok := under.(draw.Canvas); ok; inner, ok = under.(draw.Canvas) {
 		under = inner.Canvas // a tile is a canvas on a canvas
 	}
 	if h, ok := under.(*hoverCanvas); ok {
-		h.spots = append(h.spots, spot{r, fmt.Sprintf(format, args...)})
+		h.spots = append(h.spots, spot{r, from, fmt.Sprintf(format, args...)})
 	}
 }
 

@@ -193,9 +193,9 @@ func (v *view) panels(scatter bool) ([]Panel, []string, error) {
 func (v *view) point(r *record.Record, x float64) Point {
 	y, ok := v.value(r)
 	if !ok {
-		return Point{X: x, Missing: true}
+		return Point{X: x, Missing: true, From: r}
 	}
-	pt := Point{X: x, Y: y.Value, Few: fewSamples(r)}
+	pt := Point{X: x, Y: y.Value, Few: fewSamples(r), From: r}
 	if y.Known() {
 		if pt.Lo, pt.Hi = y.Lo, y.Hi; v.measure.Ticks != nil {
 			pt.Ticks = v.measure.Ticks(r)

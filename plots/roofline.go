@@ -131,7 +131,7 @@ func (v *view) intensities(recs []*record.Record, lost []*record.Record) ([]Seri
 				lost = append(lost, r)
 				continue
 			}
-			pt := Point{X: float64(r.Work.Flops) / float64(r.Work.Bytes), Y: y.Value, Few: fewSamples(r)}
+			pt := Point{X: float64(r.Work.Flops) / float64(r.Work.Bytes), Y: y.Value, Few: fewSamples(r), From: r}
 			if y.Known() {
 				pt.Lo, pt.Hi = y.Lo, y.Hi
 			}

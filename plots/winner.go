@@ -62,9 +62,9 @@ func winner(rivals []*record.Record, name func(*record.Record) string) GridCell 
 	race := quantity.ByTime(rivals)
 	first := race[0]
 	if first.Seconds() <= 0 {
-		return GridCell{Missing: quantity.Reason(rivals[0])}
+		return GridCell{Missing: quantity.Reason(rivals[0]), From: rivals[0]}
 	}
-	c := GridCell{Filled: true, Category: name(first), Text: "no rival"}
+	c := GridCell{Filled: true, Category: name(first), Text: "no rival", From: first}
 	if lead, ok := quantity.LeadOf(race); ok {
 		c.Text = quantity.Factor(race[1].Seconds() / first.Seconds())
 		c.Close = !lead.Clear()

@@ -155,7 +155,7 @@ func (b *builder) figure(to []template.HTML, f plots.Figure) ([]template.HTML, e
 		b.leftOut++
 		return to, nil
 	}
-	svg, err := plots.Inline(f)
+	svg, err := plots.Inline(f, nil)
 	if err != nil {
 		return to, err
 	}

@@ -147,7 +147,7 @@ func NewChapter(x Reproduction, link func(*record.Record) string) (Chapter, erro
 		c.Tables = append(c.Tables, page.NewSheet(t, link))
 	}
 	for _, f := range x.Report.Figures {
-		svg, err := plots.Inline(f.Figure)
+		svg, err := plots.Inline(f.Figure, link)
 		if err != nil {
 			return c, err
 		}

@@ -32,7 +32,7 @@ func Number(v float64, format string) table.Cell {
 
 // RatePoint is the throughput of r at x, with the interval of its median.
 func RatePoint(x float64, r *record.Record) plots.Point {
-	pt := plots.Point{X: x, Y: r.FLOPS()}
+	pt := plots.Point{X: x, Y: r.FLOPS(), From: r}
 	if lo, hi := r.Stats.Lo, r.Stats.Hi; lo != nil && hi != nil {
 		pt.Lo, pt.Hi = float64(r.Work.Flops)/(*hi), float64(r.Work.Flops)/(*lo)
 	}

@@ -52,6 +52,25 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
+// TestWithoutScripts: text, tables and links are there, and nothing that only scripts would fill.
+func TestWithoutScripts(t *testing.T) {
+	b := startBrowser(t)
+	dir, _ := made(t, sample())
+	b.call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true})
+	for _, name := range somePages(t, dir) {
+		b.open("file://"+filepath.ToSlash(filepath.Join(dir, name)), 360)
+		if got := b.eval("String(document.querySelectorAll('th button').length) + (document.querySelectorAll('main table a').length > 0)"); got != "0true" && !strings.HasPrefix(name, "technique") {
+			t.Errorf("%s without scripts: %s", name, got)
+		}
+		if got := b.eval("String([...document.querySelectorAll('form, #tip')].every(function (e) { return e.offsetHeight === 0; }))"); got != "true" {
+			t.Errorf("%s shows what only scripts can serve", name)
+		}
+	}
+	for _, said := range b.said() {
+		t.Errorf("the browser says %s", said)
+	}
+}
+
 // TestSearch: the search finds exact shapes first, then near ones.
 func TestSearch(t *testing.T) {
 	b := startBrowser(t)

@@ -26,6 +26,7 @@ type catalogue struct {
 	at    map[id]string // address of each record
 
 	pageOf map[record.Point]string // of layers
+	titled map[string]string       // pages of layers, by title
 }
 
 // An id names a record among all runs.
@@ -83,7 +84,7 @@ type technique struct {
 }
 
 func newCatalogue(sets []record.Set) catalogue {
-	c := catalogue{names: namer{}, at: map[id]string{}, pageOf: map[record.Point]string{}}
+	c := catalogue{names: namer{}, at: map[id]string{}, pageOf: map[record.Point]string{}, titled: map[string]string{}}
 	for i := range sets {
 		c.addRun(&run{Set: sets[i]})
 	}
@@ -195,7 +196,7 @@ func (c *catalogue) addLayers() {
 	})
 	for _, l := range c.layers {
 		l.page = c.names.page("layer", l.title)
-		c.pageOf[l.recs[0].Point.Timed().Place()] = l.page
+		c.pageOf[l.recs[0].Point.Timed().Place()], c.titled[l.title] = l.page, l.page
 		l.races = quantity.Races(rivals(l.recs))
 		c.group(l)
 		for _, m := range c.machines {

@@ -30,6 +30,9 @@ func (s *site) experimentPages() error {
 			if err != nil {
 				return err
 			}
+			for _, sheet := range c.Tables {
+				s.linkLayers(sheet)
+			}
 			c.ID, c.Title, c.Source = slug(m.key), m.title(), "Measured "+x.Set.Manifest.Started.UTC().Format("2006-01-02")
 			if x.Report != nil && x.Report.Reduced {
 				c.Source += ", at reduced size"
@@ -43,6 +46,18 @@ func (s *site) experimentPages() error {
 		}
 	}
 	return nil
+}
+
+// linkLayers lets texts that name a layer lead to its page, where the records are of which numbers such as
+// ratios were computed.
+func (c *catalogue) linkLayers(sheet *page.Sheet) {
+	for _, row := range sheet.Rows {
+		for i := range row {
+			if at := c.titled[row[i].Text]; at != "" && row[i].Link == "" {
+				row[i].Link = "../" + at
+			}
+		}
+	}
 }
 
 // runOf is the run of a set of records.

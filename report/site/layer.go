@@ -153,7 +153,7 @@ func followed(sets []record.Set) (list []template.HTML, steps *table.Table, err 
 		if len(histories[i].Runs) < judgedRuns {
 			chart.Title = "Times of " + histories[i].Device + ", run by run"
 		}
-		svg, err := plots.Inline(chart)
+		svg, err := plots.Inline(chart, nil)
 		if err != nil {
 			return nil, nil, err
 		}

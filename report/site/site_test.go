@@ -244,6 +244,40 @@ func TestForeignFile(t *testing.T) {
 	}
 }
 
+// TestRecorded: the recorded results make a site whose links are whole and whose figures lead to records. It
+// stays small.
+func TestRecorded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads all recorded results")
+	}
+	paths, err := record.Below("../../results")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sets []record.Set
+	for _, path := range paths {
+		list, _, err := record.ReadAll([]string{path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets = append(sets, list...)
+	}
+	_, files := made(t, sets)
+	checkLinks(t, files)
+	bytes, marks := 0, 0
+	secret := regexp.MustCompile(`/(home|root|tmp|work)/[\w.-]+`)
+	for name, text := range files {
+		bytes += len(text)
+		marks += strings.Count(text, `"><rect `)
+		if found := secret.FindString(text); found != "" {
+			t.Errorf("%s names the path %s", name, found)
+		}
+	}
+	if bytes > 120<<20 || marks < 1000 {
+		t.Errorf("%d bytes, %d marks that lead to records", bytes, marks)
+	}
+}
+
 func TestNames(t *testing.T) {
 	n := namer{}
 	for _, c := range [][2]string{
