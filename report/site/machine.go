@@ -1,7 +1,6 @@
 package site
 
 import (
-	"cmp"
 	"html/template"
 	"slices"
 	"strings"
@@ -96,11 +95,10 @@ func verdicts(list ...*report.Reproduction) string {
 
 // runsOf lists runs. root leads from the page to the index.
 func runsOf(runs []*run, root string) *table.Table {
-	t := &table.Table{Columns: []table.Column{{Name: "Run"}, {Name: "Of"}, {Name: "Started"}, {Name: "Program"}, {Name: "Records", Right: true}}}
+	t := &table.Table{Columns: []table.Column{{Name: "Started"}, {Name: "Of"}, {Name: "Records", Right: true}, {Name: "Program"}, {Name: "Run"}}}
 	for _, r := range runs {
-		program := r.Manifest.Environment.Tool.Commit()
-		t.Rows = append(t.Rows, []table.Cell{{Text: cmp.Or(r.Manifest.Run, r.title), Link: root + r.page}, table.Text(r.title),
-			table.Text(r.Manifest.Started.UTC().Format("2006-01-02 15:04")), table.Text(program), table.Int(len(r.Records))})
+		t.Rows = append(t.Rows, []table.Cell{{Text: r.Manifest.Started.UTC().Format("2006-01-02 15:04"), Link: root + r.page}, table.Text(r.title), table.Int(len(r.Records)),
+			table.Text(r.Manifest.Environment.Tool.Commit()), table.Text(r.Manifest.Run)})
 	}
 	return t
 }

@@ -134,7 +134,7 @@ func (s *site) entries(d *runPage, p *part) error {
 	for _, t := range trees[1:] {
 		shared = common(shared, t)
 	}
-	if len(trees) > 1 && len(shared) > 0 {
+	if len(trees) > 1 && len(shared) > 0 { // they have the schema in common at least
 		d.Shared = spelled(shared)
 	}
 	for i := range trees {
@@ -258,14 +258,31 @@ func without(t, shared map[string]any) map[string]any {
 	return rest
 }
 
-// spelled writes an object with a line for each key.
+// spelled writes what is left of a record, with a line for each of its keys.
 func spelled(t map[string]any) template.HTML {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(t); err != nil { // cannot happen to what was decoded
-		return template.HTML(html.EscapeString(err.Error()))
+	kind := reflect.TypeFor[record.Record]()
+	for i := range kind.NumField() {
+		key := kind.Field(i).Tag.Get("json")
+		v, ok := t[key]
+		if !ok {
+			continue
+		}
+		sign := byte(',')
+		if b.Len() == 0 {
+			sign = '{'
+		}
+		b.WriteByte(sign)
+		fmt.Fprintf(&b, "%q:", key)
+		if err := e.Encode(v); err != nil { // cannot happen to what was decoded
+			return template.HTML(html.EscapeString(err.Error()))
+		}
 	}
-	text := safe.Text(b.String())
+	if b.Len() == 0 {
+		return "{}"
+	}
+	text := safe.Text(strings.TrimSuffix(b.String(), "\n")) + "}"
 	return template.HTML(strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text))
 }

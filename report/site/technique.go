@@ -13,14 +13,25 @@ import (
 // A techniquePage is the page of a technique.
 type techniquePage struct {
 	head
-	Idea   string
-	Groups *page.Sheet
-	Lost   string // why it has no result, and how often
+	Idea     string
+	Machines []standing
+	Lost     string // why it has no result, and how often
+}
+
+// A standing says how fast a technique is on a machine.
+type standing struct {
+	Title, Link, ID string
+	Groups          *page.Sheet
 }
 
 func (s *site) techniquePages() error {
 	for _, t := range s.techniques {
-		d := techniquePage{head: under(t.name), Idea: s.idea(t.name), Groups: page.NewSheet(s.standing(t), s.above)}
+		d := techniquePage{head: under(t.name), Idea: s.idea(t.name)}
+		for _, m := range s.machines {
+			if list := s.standing(t, m); len(list.Rows) > 0 {
+				d.Machines = append(d.Machines, standing{m.title(), "../" + m.page, slug(m.key), page.NewSheet(list, s.above)})
+			}
+		}
 		var lost []*record.Record
 		for _, l := range s.layers {
 			for _, r := range l.recs {
@@ -47,26 +58,23 @@ func (s *site) idea(name string) string {
 	return s.o.Idea(name)
 }
 
-// standing says how fast t is, for each machine and group of layers.
-func (c *catalogue) standing(t *technique) *table.Table {
-	list := &table.Table{Columns: []table.Column{{Name: "Machine"}, {Name: "Cell, pass, precision"}, {Name: "Layers", Right: true}, {Name: "Fastest at", Right: true}, {Name: "Ties", Right: true},
+// standing says how fast t is on m, for each group of layers.
+func (c *catalogue) standing(t *technique, m *machine) *table.Table {
+	list := &table.Table{Columns: []table.Column{{Name: "Cell, pass, precision"}, {Name: "Layers", Right: true}, {Name: "Fastest at", Right: true}, {Name: "Ties", Right: true},
 		{Name: "Over the best other", Right: true}, {Name: "Highest rate", Right: true}, {Name: "at"}}}
-	for _, m := range c.machines {
-		for _, g := range c.groups {
-			x := placed(t, m, g)
-			if x.layers == 0 {
-				continue
-			}
-			over := table.Cell{}
-			if x.compared > 0 {
-				v := math.Exp(x.logs / float64(x.compared))
-				over = table.Number(v, quantity.Factor(v))
-			}
-			list.Rows = append(list.Rows, []table.Cell{{Text: m.title(), Link: "../" + m.page}, {Text: g.title, Link: "../" + g.page}, table.Int(x.layers), table.Int(x.won), table.Int(x.ties),
-				over, table.Throughput(x.best), {Text: x.at.title, Link: "../" + x.at.page}})
+	for _, g := range c.groups {
+		x := placed(t, m, g)
+		if x.layers == 0 {
+			continue
 		}
+		over := table.Cell{}
+		if x.compared > 0 {
+			v := math.Exp(x.logs / float64(x.compared))
+			over = table.Number(v, quantity.Factor(v))
+		}
+		list.Rows = append(list.Rows, []table.Cell{{Text: g.title, Link: "../" + g.page}, table.Int(x.layers), table.Int(x.won), table.Int(x.ties),
+			over, table.Throughput(x.best), {Text: x.at.title, Link: "../" + x.at.page}})
 	}
-	list.Notes = []string{"Over the best other: how many times as fast as the fastest other technique, as a geometric mean. A tie is a lead that is not clear."}
 	return list
 }
 
