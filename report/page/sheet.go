@@ -24,10 +24,16 @@ type Cell struct {
 	Right             bool
 }
 
+// long is the number of characters from which on a text is not squeezed into a narrow column.
+const long = 24
+
 // Classes are c's classes in the style sheet. The style sheet itself aligns cells with Sort.
 func (c Cell) Classes() string {
-	if c.Right && c.Sort == "" && c.Text != "" {
+	switch {
+	case c.Right && c.Sort == "" && c.Text != "":
 		return strings.TrimSpace("r " + c.Class)
+	case !c.Right && len(c.Text) > long:
+		return strings.TrimSpace("w " + c.Class)
 	}
 	return c.Class
 }

@@ -270,11 +270,12 @@ func spelled(t map[string]any) template.HTML {
 		if !ok {
 			continue
 		}
-		sign := byte(',')
 		if b.Len() == 0 {
-			sign = '{'
+			b.WriteByte('{')
+		} else {
+			b.Truncate(b.Len() - 1) // the line end of Encode
+			b.WriteString(",\n")
 		}
-		b.WriteByte(sign)
 		fmt.Fprintf(&b, "%q:", key)
 		if err := e.Encode(v); err != nil { // cannot happen to what was decoded
 			return template.HTML(html.EscapeString(err.Error()))
