@@ -110,7 +110,7 @@ func (t *historyColumns) lines(all []*record.Record, axes []quantity.Axis) {
 		}
 		t.column(c, of(func(r *record.Record) Cell { return axisCell(a, r) }))
 	}
-	t.column(Column{Name: "impl", Key: "impl"}, func(r stepRow) Cell { return Text(lineName(r.line)) })
+	t.column(Column{Name: "impl", Key: "impl"}, func(r stepRow) Cell { return Text(lineName(r.line)).Of(r.line.Record) })
 	knobs := varyingKnobs(all)
 	settings := Column{Key: "knobs"}
 	if len(knobs) > 0 {

@@ -126,7 +126,7 @@ func (c *catalogue) plans(m *machine) (list []history, err error) {
 			return nil, err
 		}
 		if steps != nil {
-			h.Steps = page.NewSheet(steps, nil)
+			h.Steps = page.NewSheet(steps, c.above)
 		}
 		if h.Figures != nil {
 			list = append(list, h)
