@@ -18,7 +18,6 @@ import (
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/record/compare"
-	"rnnbench/tuner/filter"
 )
 
 const historyLong = `History follows each technique at each point over many runs, and finds the runs since
@@ -165,26 +164,14 @@ func (f *historyFlags) sets(p *program, cmd *cobra.Command, folders []string) ([
 
 // chosen keeps the records that --where and --filter select, and the runs that have any.
 func (f *historyFlags) chosen(cmd *cobra.Command, sets []record.Set, folders []string) ([]record.Set, error) {
-	var all []record.Record
-	for _, s := range sets {
-		all = append(all, s.Records...)
-	}
-	if len(all) == 0 {
+	records, err := f.choose(cmd, sets)
+	switch {
+	case err != nil:
+		return nil, err
+	case records == 0:
 		return nil, exit.With(exit.Error, fmt.Errorf("no runs with records in %s", strings.Join(folders, ", ")), "name a folder that holds several runs")
 	}
-	wanted, err := filter.New(f.where, f.filter, all)
-	if err != nil {
-		return nil, misused(cmd, err)
-	}
-	for i := range sets {
-		if sets[i].Records, err = wanted.Choose(sets[i].Records); err != nil {
-			return nil, misused(cmd, err)
-		}
-	}
-	if sets = slices.DeleteFunc(sets, func(s record.Set) bool { return len(s.Records) == 0 }); len(sets) == 0 {
-		return nil, fmt.Errorf("--where and --filter select none of %s", plural(len(all), "record"))
-	}
-	return sets, nil
+	return slices.DeleteFunc(sets, func(s record.Set) bool { return len(s.Records) == 0 }), nil
 }
 
 // draw writes the figure of each device's history. Those of several devices have the device in their names.

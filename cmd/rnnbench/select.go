@@ -78,25 +78,34 @@ func (s *selection) readSets(p *program, cmd *cobra.Command, args []string) ([]r
 	if err != nil {
 		return nil, err
 	}
+	if _, err := s.choose(cmd, sets); err != nil {
+		return nil, err
+	}
+	return sets, nil
+}
+
+// choose keeps the selected records of sets. It returns how many records there were, and fails if none of them is
+// selected.
+func (s *selection) choose(cmd *cobra.Command, sets []record.Set) (records int, err error) {
 	var all []record.Record
 	for _, set := range sets {
 		all = append(all, set.Records...)
 	}
 	wanted, err := filter.New(s.where, s.filter, all)
 	if err != nil {
-		return nil, misused(cmd, err)
+		return len(all), misused(cmd, err)
 	}
 	kept := 0
 	for i := range sets {
 		if sets[i].Records, err = wanted.Choose(sets[i].Records); err != nil {
-			return nil, misused(cmd, err)
+			return len(all), misused(cmd, err)
 		}
 		kept += len(sets[i].Records)
 	}
 	if kept == 0 && len(all) > 0 {
-		return nil, fmt.Errorf("--where and --filter select none of %s", plural(len(all), "record"))
+		return len(all), fmt.Errorf("--where and --filter select none of %s", plural(len(all), "record"))
 	}
-	return sets, nil
+	return len(all), nil
 }
 
 // knownBaseline returns an error if --baseline names a technique without records.

@@ -16,7 +16,6 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/record"
 	"rnnbench/report/site"
-	"rnnbench/tuner/filter"
 )
 
 const siteLong = `Site writes a folder of HTML pages about all runs in the folders RUN, with all folders inside
@@ -91,28 +90,15 @@ func siteRuns(p *program, s *selection, cmd *cobra.Command, args []string) ([]re
 	if err != nil {
 		return nil, err
 	}
-	var all []record.Record
-	for _, set := range sets {
-		all = append(all, set.Records...)
-	}
-	wanted, err := filter.New(s.where, s.filter, all)
-	if err != nil {
-		return nil, misused(cmd, err)
-	}
-	for i := range sets {
-		if sets[i].Records, err = wanted.Choose(sets[i].Records); err != nil {
-			return nil, misused(cmd, err)
-		}
+	if _, err := s.choose(cmd, sets); err != nil {
+		return nil, err
 	}
 	selected := len(s.where) > 0 || s.filter != ""
 	sets = slices.DeleteFunc(sets, func(s record.Set) bool { return len(s.Records) == 0 && (selected || !computed(s)) })
-	switch {
-	case len(sets) > 0:
-		return sets, nil
-	case len(all) > 0:
-		return nil, fmt.Errorf("--where and --filter select none of %s", plural(len(all), "record"))
+	if len(sets) == 0 {
+		return nil, exit.With(exit.Error, fmt.Errorf("no runs with records in %s", strings.Join(args, ", ")), "name a folder that holds runs, such as results/")
 	}
-	return nil, exit.With(exit.Error, fmt.Errorf("no runs with records in %s", strings.Join(args, ", ")), "name a folder that holds runs, such as results/")
+	return sets, nil
 }
 
 // techniqueIdea is the idea of a technique in one line; "": it is a rival.
