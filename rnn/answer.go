@@ -10,7 +10,8 @@ import (
 // Data: h_l0 and c_l0 are the states after each step, kept steps included. y is the output of all
 // layers where the problem Joins. unprojected_l0 is what the projection to h_l0 reads; a
 // Whole leaves out all its steps. grad_ before a parameter's name is its gradient, and dx is that of
-// the input. loss and prob belong to the output layer.
+// the input. loss and prob belong to the output layer, and dense is
+// what a fully connected layer gives to it.
 type Result struct {
 	Name        string
 	View        schedule.View // empty, but for its columns: the schedule leaves none of it
@@ -77,8 +78,15 @@ func (p *Plan) Answer() []Result {
 	}
 	add("y", p.Y, true, false)
 	if h := p.Head; h != nil {
+		if h.Dense != nil {
+			add("dense", h.Dense.Out.All(), true, false)
+		}
 		add("loss", h.Loss.All(), true, false)
 		if p.Pass == Train {
+			if h.Dense != nil {
+				add("grad_weight_dense", h.Dense.DW.All(), false, true)
+				add("grad_bias_dense", h.Dense.DB.All(), false, true)
+			}
 			add("grad_weight_out", h.DW.All(), false, true)
 			add("grad_bias_out", h.DB.All(), false, true)
 		} else {

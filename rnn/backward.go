@@ -192,26 +192,31 @@ func (b *LayerBack) recurrentWeights(d schedule.View, t, n int, accumulate, grou
 	}
 }
 
-// OutputLayer runs the output layer over all steps at once, since nothing recurs in it. Where
+// OutputLayer runs the output layer, and a fully connected layer in front of it, over all steps at once, since nothing recurs in it. Where
 // training, it also forms the gradient of its input.
 func (p *Plan) OutputLayer(stream int) {
-	h := p.Head
-	out, logits := p.Outputs(0, p.Steps), h.Prob.All()
-	p.Do(stream, schedule.Gemm{A: out, B: h.W.All(), TransB: true, C: logits})
+	h, logits := p.Head, p.Head.Prob.All()
+	p.denseLayer(stream)
+	p.Do(stream, schedule.Gemm{A: p.above(), B: h.W.All(), TransB: true, C: logits})
 	p.Do(stream, schedule.Map{Op: cell.Add, Out: logits, A: logits, B: h.B.All()})
 	if p.Transcript > 0 {
 		p.transcripts(stream)
 	} else {
 		p.Do(stream, p.Loss(0, p.Steps))
 	}
-	if p.Pass == Train {
+	switch {
+	case p.Pass != Train:
+	case h.Dense != nil:
+		p.denseBack(stream, logits)
+	default:
 		p.Do(stream, schedule.Gemm{A: logits, B: h.W.All(), C: h.DY.All()})
 	}
 }
 
-// OutputGradient sums the gradients of the output layer's weights.
+// OutputGradient sums the gradients of the weights of the layers that OutputLayer runs.
 func (p *Plan) OutputGradient(stream int) {
 	h := p.Head
-	p.Do(stream, schedule.Gemm{A: h.Prob.All(), TransA: true, B: p.Outputs(0, p.Steps), C: h.DW.All()})
+	p.Do(stream, schedule.Gemm{A: h.Prob.All(), TransA: true, B: p.above(), C: h.DW.All()})
 	p.Do(stream, schedule.SumRows{A: h.Prob.All(), Out: h.DB.All()})
+	p.denseGradient(stream)
 }

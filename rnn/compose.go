@@ -16,8 +16,8 @@ type Director interface {
 	Directs(Direction) bool
 }
 
-// A Bypasser is a technique that lays out shortcuts and row convolutions itself, or declines them. All
-// others lay out only layers without them: see compose.
+// A Bypasser is a technique that lays out shortcuts, row convolutions, transcripts and fully connected layers
+// itself, or declines them. All others lay out only layers without them: see compose.
 type Bypasser interface {
 	Technique
 	Bypasses()
@@ -32,7 +32,7 @@ func directs(t Technique, p Problem) bool {
 // composed reports whether t lays out p stack by stack.
 func composed(t Technique, p Problem) bool {
 	_, bypasses := t.(Bypasser)
-	return !directs(t, p) || (p.Skip > 0 || p.Lookahead > 0) && !bypasses || p.Transcript > 0
+	return !directs(t, p) || (p.Skip > 0 || p.Lookahead > 0 || p.Transcript > 0 || p.Dense > 0) && !bypasses
 }
 
 // canTurn declines p if t cannot be composed for its direction.
@@ -232,7 +232,7 @@ func (c *composer) stackOf(number, layers int, turns bool) *stack {
 	if turns {
 		q.Direction = FromFirst
 	}
-	q.Output, q.Groups, q.Weighted, q.Transcript, q.Symbols, q.Embedding = 0, 0, false, 0, 0, 0
+	q.Output, q.Groups, q.Weighted, q.Transcript, q.Dense, q.Symbols, q.Embedding = 0, 0, false, 0, 0, 0, 0
 	if number >= c.Ways() {
 		q.Input, q.OneHot = c.Out(), false
 	}
@@ -372,9 +372,9 @@ func (c *composer) stack(s *stack, t Technique, k knob.Params) error {
 	}
 	switch {
 	case c.Sections()-s.forward != passes:
-		return fmt.Errorf("%w: direction %v, skip=%d, lookahead=%d and transcript=%d take a technique that lays out layers one by one", schedule.ErrDirection, c.Direction, c.Skip, c.Lookahead, c.Transcript)
+		return fmt.Errorf("%w: direction %v, skip=%d, lookahead=%d, transcript=%d and dense=%d take a technique that lays out layers one by one", schedule.ErrDirection, c.Direction, c.Skip, c.Lookahead, c.Transcript, c.Dense)
 	case s.Part:
-		return fmt.Errorf("%w: part of a pass is timed alone only where all layers read from the first step, without shortcuts, row convolutions and transcripts, not in direction %v with skip=%d, lookahead=%d and transcript=%d", schedule.ErrKnob, c.Direction, c.Skip, c.Lookahead, c.Transcript)
+		return fmt.Errorf("%w: part of a pass is timed alone only where all layers read from the first step, without shortcuts, row convolutions, transcripts and a fully connected layer, not in direction %v with skip=%d, lookahead=%d, transcript=%d and dense=%d", schedule.ErrKnob, c.Direction, c.Skip, c.Lookahead, c.Transcript, c.Dense)
 	}
 	for l, y := range s.Layer { // with the matrices that the technique has replaced or added
 		c.Layer[s.number+l*c.side] = y

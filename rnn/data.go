@@ -18,7 +18,7 @@ func Distributions() []string { return []string{"normal", "uniform", "zeros"} }
 
 // Data is one network's parameters and inputs, by name. Names follow PyTorch:
 // weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with ours added:
-// peephole_l0, weight_hr_l0, gain_ih_l0, gain_hh_l0, weight_ahead_l0, embedding, weight_out, bias_out, x, dy, target, loss_weight, h0_l0, c0_l0.
+// peephole_l0, weight_hr_l0, gain_ih_l0, gain_hh_l0, weight_ahead_l0, embedding, weight_dense, bias_dense, weight_out, bias_out, x, dy, target, loss_weight, h0_l0, c0_l0.
 type Data struct {
 	Problem Problem
 
@@ -82,7 +82,11 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 		w.layer(i, weight)
 	}
 	if p.Output > 0 {
-		w.draw("weight_out", p.Output, p.Out(), false, weight)
+		if p.Dense > 0 {
+			w.draw("weight_dense", p.Dense, p.Out(), false, weight)
+			w.draw("bias_dense", 1, p.Dense, false, weight)
+		}
+		w.draw("weight_out", p.Output, p.HeadInput(), false, weight)
 		w.draw("bias_out", 1, p.Output, false, weight)
 		if p.Transcript > 0 {
 			d.Tensors = append(d.Tensors, Tensor{"target", d.Distinct, 1 + p.Transcript, true, drawTranscripts(p, seed, d.Distinct)})
@@ -281,7 +285,7 @@ func Once[T any](d *Data, key any, make func(d *Data) T) T {
 
 // distinctOf is the number of different sequences that p gets if distinct are asked for.
 func Distinct(p Problem, distinct int) int {
-	if p.Lengths != "" || p.Norm == NormBatch && p.Pass == Train && p.Cell.Kinked() {
+	if p.Lengths != "" || p.Norm == NormBatch && p.Kinked() {
 		return p.Batch
 	}
 	return min(max(distinct, 1), p.Batch)
@@ -424,6 +428,9 @@ func (p *Matrices) inputs() map[string]schedule.View {
 	}
 	if p.Head != nil {
 		in["weight_out"], in["bias_out"], in["target"] = p.Head.W.All(), p.Head.B.All(), p.Head.Target.All()
+		if d := p.Head.Dense; d != nil {
+			in["weight_dense"], in["bias_dense"] = d.W.All(), d.B.All()
+		}
 		in["loss_weight"] = Maybe(p.Head.Weight)
 	}
 	return in

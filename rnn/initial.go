@@ -27,7 +27,11 @@ func (d *Data) Glorot() {
 		}
 	}
 	if p.Output > 0 {
-		scale("weight_out", p.Out(), p.Output)
+		if p.Dense > 0 {
+			scale("weight_dense", p.Out(), p.Dense)
+			clear(d.Get("bias_dense"))
+		}
+		scale("weight_out", p.HeadInput(), p.Output)
 		clear(d.Get("bias_out"))
 	}
 }

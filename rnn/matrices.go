@@ -82,13 +82,15 @@ type LayerGrad struct {
 // each step of each sequence. The loss of a run is the mean over all of them, or their
 // weighted sum. With transcripts, Target and Loss have a row for each sequence.
 type Head struct {
-	W       *schedule.Matrix // V × Out
+	W       *schedule.Matrix // V × HeadInput
 	B       *schedule.Matrix // 1 × V
 	Target  *schedule.Matrix // T·B × 1 classes, or B × (1 + transcript): see transcript.go
 	Weight  *schedule.Matrix // T·B × 1; nil: the mean
 	Padding *schedule.Matrix // T·B × 1: see transcript.go; nil: there are no transcripts
 	Prob    *schedule.Matrix // probabilities or, where training, the gradient of the logits
 	Loss    *schedule.Matrix // T·B × 1, or B × 1
+
+	Dense *Dense // in front of it; nil: none
 
 	DW, DB *schedule.Matrix // where training
 	DY     *schedule.Matrix // T·B × Out: gradient of the last layer's output, where training

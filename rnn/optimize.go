@@ -207,6 +207,10 @@ func (p *Matrices) parameters() []parameter {
 		}
 	}
 	if h := p.Head; h != nil {
+		if d := h.Dense; d != nil {
+			add("weight_dense", d.W, d.DW)
+			add("bias_dense", d.B, d.DB)
+		}
 		add("weight_out", h.W, h.DW)
 		add("bias_out", h.B, h.DB)
 	}

@@ -183,7 +183,7 @@ func declined(t Technique, p Problem) error {
 	case p.Calls > 0 && c.Window > 1:
 		return fmt.Errorf("%w: %v reads %d time steps of its input, but from call to call only states are kept", schedule.ErrCalls, c, c.Window)
 	}
-	return cmp.Or(p.declineHeads(), declineSkip(p), declineLookahead(p), declineNorm(t, p), declineProjection(p), declineResets(p), declineGain(p), canTurn(t, p))
+	return cmp.Or(p.declineHeads(), declineSkip(p), declineLookahead(p), declineDense(p), declineNorm(t, p), declineProjection(p), declineResets(p), declineGain(p), canTurn(t, p))
 }
 
 // layOutBy lays the pass out by t, between the embedding and its gradient.
@@ -300,10 +300,11 @@ func newHead(plan *Plan, rows int) *Head {
 		targets, values = p.Batch, 1+p.Transcript
 	}
 	h := &Head{
-		W: plan.Matrix("Wout", v, p.Out()), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", targets, values), Weight: matrixIf(plan, p.Weighted, "weight", rows, 1),
+		W: plan.Matrix("Wout", v, p.HeadInput()), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", targets, values), Weight: matrixIf(plan, p.Weighted, "weight", rows, 1),
 		Padding: matrixIf(plan, p.Transcript > 0, "padding", rows, 1), Prob: plan.Matrix("prob", rows, v), Loss: plan.Matrix("loss", targets, 1),
-		DW: matrixIf(plan, train, "dWout", v, p.Out()), DB: matrixIf(plan, train, "dbout", 1, v), DY: matrixIf(plan, train, "dy", rows, p.Out()),
+		DW: matrixIf(plan, train, "dWout", v, p.HeadInput()), DB: matrixIf(plan, train, "dbout", 1, v), DY: matrixIf(plan, train, "dy", rows, p.Out()),
 	}
+	h.Dense = newDense(plan, rows)
 	if plan.uneven != nil && !p.Weighted {
 		plan.uneven.weight = plan.Matrix("share", rows, 1)
 	}

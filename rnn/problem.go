@@ -74,6 +74,10 @@ type Problem struct {
 	// loss is then that of CTC. 0: there are no transcripts.
 	Transcript int
 
+	// Dense is the number of units of a fully connected layer in front of the output layer: see the file
+	// dense.go. 0: there is none.
+	Dense int
+
 	// Heads divides the units of each layer into as many equal parts, which the recurrent product
 	// does not mix: see Blocks. 0 is 1.
 	Heads int
@@ -149,7 +153,7 @@ func Of(p axis.Point) (Problem, error) {
 	q := Problem{
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
 		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
-		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Transcript: p.Transcript, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
+		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Transcript: p.Transcript, Dense: p.Dense, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
 		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Gain: p.Gain, Weights: p.Weights, Skip: p.Skip, Lookahead: p.Lookahead, Norm: p.Norm,
 	}
 	if q.Norm == NormLayer && q.Cell.Norm() != nil {
@@ -211,7 +215,7 @@ func (p Problem) Check() error {
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
-	if err := cmp.Or(p.checkCalls(), p.checkEnds(), checkTranscript(p), p.checkHeads(), checkLengths(p), checkProjection(p), checkSkip(p), checkLookahead(p), checkNorm(p), checkResets(p), checkGain(p)); err != nil {
+	if err := cmp.Or(p.checkCalls(), p.checkEnds(), checkTranscript(p), checkDense(p), p.checkHeads(), checkLengths(p), checkProjection(p), checkSkip(p), checkLookahead(p), checkNorm(p), checkResets(p), checkGain(p)); err != nil {
 		return err
 	}
 	if b := p.bytes(); b > 1<<50 {
@@ -260,7 +264,7 @@ func (p Problem) bytes() float64 {
 	if p.Transcript > 0 {
 		rows += rows * float64(schedule.CTCScratch(p.Transcript, true)) / (l * h * (g + 2)) // alignments
 	}
-	return 4 * (window*g*h*i + l*g*h*(window*out+float64(p.HeadUnits())) + l*(h+rows)*float64(p.Projection) + l*rows*h*(g+2) + rows*i + (rows+out)*float64(p.Output) + float64(p.Symbols)*float64(p.Embedding))
+	return 4 * (window*g*h*i + l*g*h*(window*out+float64(p.HeadUnits())) + l*(h+rows)*float64(p.Projection) + l*rows*h*(g+2) + rows*i + rows*3*float64(p.Dense) + out*float64(p.Dense) + (rows+float64(p.HeadInput()))*float64(p.Output) + float64(p.Symbols)*float64(p.Embedding))
 }
 
 // Width is the number of features that layer l reads.
@@ -306,7 +310,7 @@ func (p Problem) flops() float64 {
 	if p.Pass == Train {
 		head *= 3
 	}
-	return 2 * (float64(p.Ways())*used + float64(p.Out())*float64(p.Output)*head)
+	return 2 * (float64(p.Ways())*used + (float64(p.Out())*float64(p.Dense)+float64(p.HeadInput())*float64(p.Output))*head)
 }
 
 // RecurrentFLOPs is the part of FLOPs for R·h in the forward pass, which DeepBench and Diamos et
@@ -365,6 +369,9 @@ func (p Problem) String() string {
 	}
 	if p.Transcript > 0 {
 		s += fmt.Sprintf("/transcript=%d", p.Transcript)
+	}
+	if p.Dense > 0 {
+		s += fmt.Sprintf("/dense=%d", p.Dense)
 	}
 	if p.Weighted {
 		s += "/weighted"

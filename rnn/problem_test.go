@@ -98,6 +98,8 @@ func TestCheck(t *testing.T) {
 		"skip":      func(p *Problem) { p.Skip = -1 },
 		"lookahead": func(p *Problem) { p.Lookahead = MaxLookahead + 1 },
 		"modules":   func(p *Problem) { p.Lookahead, p.Skip = 2, p.Layers+1 },
+		"dense":     func(p *Problem) { p.Output, p.Dense = 2, -1 },
+		"bare":      func(p *Problem) { p.Dense = 2 },
 		"layers":    func(p *Problem) { p.Layers = MaxLayers + 1 },
 	} {
 		p := good

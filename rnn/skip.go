@@ -37,7 +37,7 @@ func ShortcutFrom(p Problem, l int) (last int, ok bool) {
 // Joins reports whether the network is composed, so that its output is not simply that of its last layer.
 // Then an answer shows it beside the states of layers.
 func Joins(p Problem) bool {
-	return p.Direction != FromFirst || p.Skip > 0 || p.Lookahead > 0 || p.Transcript > 0
+	return p.Direction != FromFirst || p.Skip > 0 || p.Lookahead > 0 || p.Transcript > 0 || p.Dense > 0
 }
 
 // checkSkip reports an invalid number of layers.

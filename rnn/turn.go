@@ -87,7 +87,9 @@ func (t *Turn) axes(name string) (rows, cols bool) {
 		return false, t.crosses()
 	case "bias_ih", "bias_hh", "peephole", "weight_hr", "gain_ih", "gain_hh", "unprojected":
 		return false, true
-	case "weight_out", "weight_ahead", "dy", "y":
+	case "weight_out":
+		return false, shown && p.Dense == 0
+	case "weight_dense", "weight_ahead", "dy", "y":
 		return false, shown
 	}
 	for i, s := range p.Cell.States {

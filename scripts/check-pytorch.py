@@ -33,6 +33,8 @@ LENGTHS = ["11+11+3+1+7", "uniform:50%"]  # for B=5 and T=11
 NETWORKS = [["--point", "H=17,I=13,B=5,T=11,L=2,O=7"], ["--point", "H=17,I=13,B=5,T=11,L=2,O=7", "--onehot=true"],
             ["--point", "H=17,I=13,B=5,T=11,L=2,O=8", "--symbols=6", "--embedding=9", "--groups=2", "--weighted=true"],
             ["--point", "H=18,I=13,B=5,T=11,L=2,O=7", "--heads=3"]]
+# Networks with a fully connected layer in front of the output layer.
+DENSE = [["--point", "H=17,I=13,B=5,T=11,L=2,O=7", "--dense=19"], ["--point", "H=17,I=13,B=5,T=11,L=1,O=8", "--dense=3", "--groups=2", "--lengths", LENGTHS[0]]]
 # LSTMs whose output is projected to fewer values.
 PROJECTED = [["--point", "H=17,I=13,B=5,T=11,L=1", "--projection=16"], ["--point", "H=17,I=13,B=5,T=11,L=3,O=7", "--projection=5"]]
 
@@ -53,6 +55,7 @@ def runs():
             for network in NETWORKS:
                 yield [*flags, "--pass", "train", *network]
             yield [*flags, "--pass", "forward", *NETWORKS[0]]
+            yield from ([*flags, "--pass", p, *network] for network in DENSE for p in ("forward", "train"))
             for direction in DIRECTIONS:
                 turned = ["--direction", direction]
                 yield [*flags, "--pass", "train", "--point", "H=17,I=13,B=5,T=11,L=3", *turned]
@@ -237,11 +240,17 @@ class Check:
         if table is not None:
             leaves["grad_embedding"] = table
         if m["output"]:
+            exists = torch.arange(len(x))[:, None] < torch.tensor(m.get("lengths", [len(x)] * m["batch"]))
             weight, bias = (self.tensor(name).requires_grad_(train) for name in ("weight_out", "bias_out"))
-            logits = output @ weight.T + bias
+            above = output
+            if m.get("dense"):
+                own = [self.tensor(name).requires_grad_(train) for name in ("weight_dense", "bias_dense")]
+                above = (output @ own[0].T + own[1]).clamp(0, 20)
+                self.compare("forward", "dense", above * exists[..., None])
+                leaves.update(grad_weight_dense=own[0], grad_bias_dense=own[1])
+            logits = above @ weight.T + bias
             logits = logits.unflatten(-1, (m.get("groups") or 1, -1))
             loss = self.loss(logits)
-            exists = torch.arange(len(x))[:, None] < torch.tensor(m.get("lengths", [len(x)] * m["batch"]))
             self.compare("forward", "loss", loss)
             if not train:
                 self.compare("forward", "prob", logits.softmax(-1).flatten(-2) * exists[..., None])
@@ -297,6 +306,7 @@ class Check:
         kind += " " + m["direction"] if "direction" in m else ""
         kind += " ragged" if "lengths" in m else ""
         kind += f" skip {m['skip']}" if m.get("skip") else ""
+        kind += f" dense {m['dense']}" if m.get("dense") else ""
         kind += f" →{m['projection']}" if m.get("projection") else ""
         verdict = "ok" if self.ok() else "DIFFERS"
         if self.kinks:

@@ -368,6 +368,29 @@ func Ahead(precision rnn.Precision) []rnn.Problem {
 	return ps
 }
 
+// Connected returns problems in precision p with a fully connected layer in front of the output layer, for every
+// cell: of one unit and of many, with each loss, behind each kind of network. With -short it returns a seventh.
+func Connected(precision rnn.Precision) []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range cell.All() {
+		plain := rnn.Problem{Cell: c, Dense: 1 + 6*(i%4), Input: 7, Hidden: 9, Layers: 2, Batch: 3, Steps: 6, Output: 5, Precision: precision}
+		wide, module, turned, grouped, transcribed := plain, plain, plain, plain, plain
+		wide.Dense, wide.Hidden, wide.Batch, wide.Steps, wide.Layers, wide.Output = 131, 68, 9, 5, 1, 33
+		module.Skip, module.Lookahead, module.Norm, module.Input = 1, 3, rnn.NormBatch, 9
+		turned.Direction, turned.Lengths, turned.OneHot = rnn.Direction(1+i%3), "1+3+6", c.Window == 1
+		grouped.Output, grouped.Groups, grouped.Weighted, grouped.Symbols, grouped.Embedding = 6, 2, true, 5, 4
+		transcribed.Transcript, transcribed.Steps, transcribed.Batch, transcribed.Dense = 4, 11, 2, 17
+		for j, p := range []rnn.Problem{plain, wide, module, turned, grouped, transcribed} {
+			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+				if p.Pass = pass; !testing.Short() || (i+j+int(precision))%7 < 2 && int(pass) == (i+j)%2 {
+					ps = append(ps, p)
+				}
+			}
+		}
+	}
+	return ps
+}
+
 // Few returns the problems of shortSizes in precision p. With -short it returns half of them, and
 // the other half in the next precision.
 func Few(p rnn.Precision) []rnn.Problem {
@@ -634,7 +657,7 @@ func deviation(d device.Device, plan *rnn.Plan, s *schedule.Schedule, k knob.Par
 		}
 	}
 	dev, err := oracle.Compare(plan.Problem, first, want)
-	if err == nil && !dev.OK() && plan.Cell.Kinked() {
+	if err == nil && !dev.OK() && plan.Problem.Kinked() {
 		near, _ := oracle.ReferenceNear(data, first)
 		dev, err = oracle.Compare(plan.Problem, first, near)
 	}

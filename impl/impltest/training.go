@@ -93,6 +93,11 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 					t.Run(q.String()+"/carry", func(t *testing.T) { trainOnce(t, d, tech, q, once) })
 				}
 			}
+			if i%4 == (j+2)%4 && precision == rnn.FP32 {
+				q := p
+				q.Dense = 11
+				t.Run(q.String(), func(t *testing.T) { trainOnce(t, d, tech, q, o) })
+			}
 			o.Carry, p.Direction = true, rnn.FromFirst
 			p.Batch, p.History = 2, []int{4, 6, 13, 0}[(i+j)%4] // fewer steps than the new ones, as many, more, none
 			t.Run(p.String(), func(t *testing.T) { trainOnce(t, d, tech, p, o) })

@@ -30,6 +30,8 @@ type Point struct {
 
 	Transcript int `json:"transcript"` // labels of a sequence's transcript, at most, for the CTC loss; 0: there are no transcripts
 
+	Dense int `json:"dense"` // units of a fully connected layer in front of the output layer; 0: there is none
+
 	Projection int    `json:"projection"` // size to which a projection narrows each layer's output; 0: no projection
 	Skip       int    `json:"skip"`       // layers of a module, whose input is added to its output; 0: there are no modules
 	Lookahead  int    `json:"lookahead"`  // steps that a row convolution behind each module reads; 0: there is none
@@ -181,6 +183,11 @@ var table = prepared([]Axis{
 		Name: "transcript", Help: "labels of a sequence's transcript, at most, for the CTC loss, whose blank is class 0; none: no transcripts", Title: "labels of a transcript", Default: "none", Zero: "none",
 		Near: Share, Memory: MoreWhereSet,
 		field: func(p *Point) any { return &p.Transcript },
+	},
+	{
+		Name: "dense", Help: "units of a fully connected layer between the recurrent layers and the output layer, by a ReLU clipped at 20; none: no such layer", Title: "units of a fully connected layer", Default: "none", Zero: "none",
+		Train: true, Memory: MoreWhereSet,
+		field: func(p *Point) any { return &p.Dense },
 	},
 	{
 		Name: "heads", Help: "heads that divide the units of a layer; the recurrent product does not mix them; none: one head", Title: "heads", Default: "none", Zero: "none",

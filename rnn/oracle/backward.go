@@ -30,11 +30,10 @@ func (r *reference) above() []float64 {
 	fresh := dout[(r.rows-r.fresh)*h:]
 	if v := p.Output; v > 0 {
 		lossGradients(r)
-		top := r.top[(r.rows-r.fresh)*h:]
 		r.lossy.store(r.prob)
-		r.dWout = r.outer(r.prob, top, v, h)
+		r.dWout = r.outer(r.prob, headInput(r), v, p.HeadInput())
 		r.dBout = r.sum(r.prob, v)
-		r.lossy.mul(fresh, r.prob, r.Get("weight_out"), r.fresh, v, h)
+		headBack(r, fresh)
 	} else {
 		copy(fresh, widen(r.Get("dy")))
 	}
@@ -258,9 +257,16 @@ func (r *reference) answer() []Tensor {
 		add("y", r.rows, p.Out(), true, false, r.top)
 	}
 	if v := p.Output; v > 0 {
+		if r.dense != nil {
+			add("dense", r.fresh, p.Dense, true, false, r.dense.out)
+		}
 		add("loss", len(r.loss), 1, true, false, r.loss)
 		if p.Pass == rnn.Train {
-			add("grad_weight_out", v, p.Out(), false, true, r.dWout)
+			if y := r.dense; y != nil {
+				add("grad_weight_dense", p.Dense, p.Out(), false, true, y.dW)
+				add("grad_bias_dense", 1, p.Dense, false, true, y.dB)
+			}
+			add("grad_weight_out", v, p.HeadInput(), false, true, r.dWout)
 			add("grad_bias_out", 1, v, false, true, r.dBout)
 		} else {
 			add("prob", r.fresh, v, true, false, r.prob)

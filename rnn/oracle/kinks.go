@@ -38,18 +38,22 @@ func (k *Kinks) add(of Kinks) {
 // deviations of its rounding errors. See variances.
 const deviations = 3
 
-// FindKinks counts the units of d's problem that lie within rounding of 0. It finds none where the
-// cell has no kink or the pass no gradient.
+// FindKinks counts the units of d's problem that lie within rounding of 0. It finds none where neither the
+// cell nor a fully connected layer has a kink, or the pass no gradient.
 func FindKinks(d *rnn.Data) Kinks {
-	if !kinked(d.Problem) {
+	if !d.Problem.Kinked() {
 		return Kinks{}
 	}
 	r := newReference(d)
 	r.forward()
-	return r.findKinks()
+	found := r.denseKinks(nil)
+	if kinked(d.Problem) {
+		found.add(r.findKinks())
+	}
+	return found
 }
 
-// kinked reports whether two right answers to p may have different gradients.
+// kinked reports whether two right answers to p may have different gradients of layers, and where is known.
 func kinked(p rnn.Problem) bool {
 	_, found := p.Cell.Kink()
 	return p.Pass == rnn.Train && found
@@ -63,14 +67,19 @@ func kinked(p rnn.Problem) bool {
 // layers, nor need its gradients follow from the states that it shows. Whatever side is taken, the
 // gradients are the reference's own.
 func ReferenceNear(d *rnn.Data, answer []Tensor) ([]Tensor, Kinks) {
-	if !kinked(d.Problem) {
+	if !d.Problem.Kinked() {
 		return Reference(d), Kinks{}
 	}
 	r := newReference(d)
 	r.forward()
-	found := r.findKinks()
+	found := r.denseKinks(answer)
 	above := r.above()
-	if found.TooMany() {
+	if !kinked(d.Problem) {
+		r.backwardFrom(above)
+		return r.expected(), found
+	}
+	of := r.findKinks()
+	if found.add(of); of.TooMany() {
 		r.backwardFrom(above)
 		return r.expected(), found
 	}

@@ -74,7 +74,7 @@ func ReferenceBytes(p rnn.Problem, distinct int) int64 {
 			values += p.Ways() * (c.Window + 1) * p.Width(l)
 		}
 	}
-	values += 4 * rnn.RowConvolutions(p) * p.Out()
+	values += 4*rnn.RowConvolutions(p)*p.Out() + 3*p.Dense
 	if p.Skip > 0 {
 		values += 2 * (p.Layers / p.Skip) * p.Out() // outputs with what shortcuts add, and gradients
 	}
@@ -89,6 +89,7 @@ type reference struct {
 	layers []refLayer // one for each of Problem.Reads
 
 	loss, prob       []float64
+	dense            *refDense // nil: no fully connected layer
 	dLogits          []float64 // of losses with transcripts
 	dWout, dBout, dx []float64
 	dEmbed           []float64 // of the embedding
@@ -139,7 +140,7 @@ func (r *reference) forward() {
 	r.top = in
 	if v := p.Output; v > 0 {
 		r.prob, r.loss = make([]float64, r.fresh*v), make([]float64, r.fresh)
-		r.lossy.mulTransposed(r.prob, in[(r.rows-r.fresh)*p.Out():], r.Get("weight_out"), r.fresh, v, p.Out())
+		r.lossy.mulTransposed(r.prob, headInput(r), r.Get("weight_out"), r.fresh, v, p.HeadInput())
 		bias := r.Get("bias_out")
 		parallel.For(r.fresh, func(row int) {
 			logits := r.prob[row*v : (row+1)*v]

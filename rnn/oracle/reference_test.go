@@ -46,7 +46,7 @@ func small() []rnn.Problem {
 			ps = append(ps, base, head, symbols, narrow, short)
 		}
 	}
-	return slices.Concat(ps, normal(), bypassed(), batchNormal(), ahead(), transcribedProblems())
+	return slices.Concat(ps, normal(), bypassed(), batchNormal(), ahead(), transcribedProblems(), dense())
 }
 
 // batchNormal problems are those of layers that normalise input products over the minibatch.
@@ -112,6 +112,22 @@ func transcribedProblems() []rnn.Problem {
 		turned.Direction, turned.Steps, turned.Transcript = rnn.Direction(1+i), 9, 8
 		bypassed.Layers, bypassed.Skip, bypassed.Input = 3, 1, 4
 		ps = append(ps, base, symbols, turned, bypassed)
+	}
+	return ps
+}
+
+// dense problems have a fully connected layer in front of the output layer, with each loss and behind each kind
+// of network.
+func dense() []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range []*cell.Cell{cell.LSTM, cell.RNNReLU, cell.SRU, cell.GRU} {
+		base := rnn.Problem{Cell: c, Input: 3, Hidden: 4, Layers: 1 + i%2, Batch: 3, Steps: 4, Output: 5, Dense: 7, Pass: rnn.Train}
+		turned, module, grouped, transcribed := base, base, base, base
+		turned.Direction, turned.Dense, turned.Lengths = rnn.Direction(i), 3, "1+3+4"
+		module.Skip, module.Lookahead, module.Norm = 1, 2, rnn.NormBatch
+		grouped.Output, grouped.Groups, grouped.Weighted, grouped.OneHot = 6, 2, true, true
+		transcribed.Transcript, transcribed.Steps = 3, 6
+		ps = append(ps, base, turned, module, grouped, transcribed)
 	}
 	return ps
 }
@@ -193,7 +209,7 @@ func TestGradients(t *testing.T) {
 						got *= d.Copies(at / g.Cols % d.Distinct)
 					}
 					compared++
-					if jump := math.Abs(up-2*here+down) / step; p.Cell.Kinked() && math.Abs(got-want) > 2e-5 && math.Abs(got-want) < jump {
+					if jump := math.Abs(up-2*here+down) / step; p.Kinked() && math.Abs(got-want) > 2e-5 && math.Abs(got-want) < jump {
 						kinked++ // the step passes a kink
 						continue
 					}

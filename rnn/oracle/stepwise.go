@@ -28,10 +28,10 @@ type Covered struct {
 
 // Stepwise tells whether the plan's schedule keeps what a stepwise check needs: the states of all
 // steps and, where training, the gradients of all steps. Sequences with lengths of their own, or
-// with resets, are not checked this way. Nor are cells with inner gates, layers with a norm and row convolutions: one unit of a
-// step needs the inner value, or the products, of all units, or later steps.
+// with resets, are not checked this way. Nor are cells with inner gates, layers with a norm, row convolutions and
+// fully connected layers: one unit of a step needs the inner value, or the products, of all units, or later steps.
 func Steps(p *rnn.Plan) (states, gradients bool) {
-	if p.Lengths != "" || p.Resets > 0 || p.Cell.Inner > 0 || p.Norm != "" || p.Lookahead > 0 {
+	if p.Lengths != "" || p.Resets > 0 || p.Cell.Inner > 0 || p.Norm != "" || p.Lookahead > 0 || p.Dense > 0 {
 		return false, false
 	}
 	kept := p.Pass == rnn.Train && p.History == 0
@@ -64,7 +64,7 @@ func StepwiseBytes(p rnn.Problem, distinct int) int64 {
 // AnswerBytes is the memory that the answer of all sequences takes in double precision, besides
 // gradients of parameters.
 func AnswerBytes(p rnn.Problem) int64 {
-	values := p.Reads() * (len(p.Cell.States)*p.Hidden + p.Projection)
+	values := p.Reads()*(len(p.Cell.States)*p.Hidden+p.Projection) + p.Dense
 	if p.Pass == rnn.Train && !p.OneHot {
 		values += p.Input
 	}
@@ -73,7 +73,7 @@ func AnswerBytes(p rnn.Problem) int64 {
 
 // LargestBytes is the memory of the largest matrix that a check reads.
 func LargestBytes(p rnn.Problem) int64 {
-	cols := max(p.Out(), p.Hidden, p.Output)
+	cols := max(p.Out(), p.Hidden, p.Output, p.Dense)
 	if !p.OneHot {
 		cols = max(cols, p.Input)
 	}

@@ -48,7 +48,10 @@
 //	h_l0, c_l0       T × B × H  states of a layer after each step
 //	unprojected_l0   T × B × H  what weight_hr_l0 projects to h_l0
 //	peephole_l0      P × H      in the order of meta's peepholes
-//	weight_out       V × H      output layer: logits = weight_out · output + bias_out
+//	weight_dense     N × H      with meta's dense N, a fully connected layer: dense = min(max(weight_dense · output + bias_dense, 0), 20)
+//	bias_dense       N
+//	dense            T × B × N  its output, which the output layer reads
+//	weight_out       V × H      output layer: logits = weight_out · output + bias_out; V × N with dense
 //	bias_out         V
 //	target           T × B      classes, 0 to V-1
 //	loss             T × B      cross-entropy of each step of each sequence
@@ -196,9 +199,10 @@ func (l *layout) meta(from Source) {
 		Norm       string `json:"norm,omitempty"`
 		Skip       int    `json:"skip,omitempty"`
 		Lookahead  int    `json:"lookahead,omitempty"`
+		Dense      int    `json:"dense,omitempty"`
 	}{
 		Format, c.Name, c.Gates, c.States, c.Peeps, p.Input, p.Hidden, p.Layers, p.Batch, l.Distinct, p.Steps,
-		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, rnn.SequenceLengths(p), p.Pass.String(), p.Precision.String(), from, p.Projection, p.Norm, p.Skip, p.Lookahead,
+		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, rnn.SequenceLengths(p), p.Pass.String(), p.Precision.String(), from, p.Projection, p.Norm, p.Skip, p.Lookahead, p.Dense,
 	})
 	if err != nil {
 		l.fail("%w", err)
@@ -373,7 +377,12 @@ func (l *layout) gradients() {
 }
 
 func (l *layout) head() {
-	t, b, v, h := l.p.Steps, l.p.Batch, l.p.Output, l.p.Out()
+	t, b, v, h, n := l.p.Steps, l.p.Batch, l.p.Output, l.p.HeadInput(), l.p.Dense
+	if n > 0 {
+		l.add("weight_dense", l.Get("weight_dense"), n, l.p.Out())
+		l.add("bias_dense", l.Get("bias_dense"), n)
+		l.add("dense", l.take("dense", t*b, n), t, b, n)
+	}
 	l.add("weight_out", l.Get("weight_out"), v, h)
 	l.add("bias_out", l.Get("bias_out"), v)
 	target := integers(l.given("target", 1))
@@ -391,6 +400,10 @@ func (l *layout) head() {
 	if l.p.Pass != rnn.Train {
 		l.add("prob", l.take("prob", t*b, v), t, b, v)
 		return
+	}
+	if n > 0 {
+		l.add("grad_weight_dense", l.take("grad_weight_dense", n, l.p.Out()), n, l.p.Out())
+		l.add("grad_bias_dense", l.take("grad_bias_dense", 1, n), n)
 	}
 	l.add("grad_weight_out", l.take("grad_weight_out", v, h), v, h)
 	l.add("grad_bias_out", l.take("grad_bias_out", 1, v), v)
