@@ -138,7 +138,7 @@ func honest(d device.Device, tech rnn.Technique, k knob.Params, data *rnn.Data, 
 		if failed != nil {
 			return failed
 		}
-		if !dev.OK() && data.Problem.Kinked() {
+		if !dev.OK() && rnn.Kinked(data.Problem) {
 			if dev, _, failed = (oracle.Stepwise{Seed: 1, FLOPs: 4e8}).CheckEach(plan, prog, data); failed != nil {
 				return failed
 			}

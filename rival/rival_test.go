@@ -86,7 +86,7 @@ func compute(r *rival.Rival, p rnn.Problem, k knob.Params) (dev oracle.Deviation
 		return dev, err
 	}
 	dev, _, err = oracle.Check(plan, prog, oracle.Reference(d))
-	if err != nil || dev.OK() || !p.Kinked() {
+	if err != nil || dev.OK() || !rnn.Kinked(p) {
 		return dev, err
 	}
 	got, err := oracle.Read(plan, prog)

@@ -192,12 +192,14 @@ func (b *LayerBack) recurrentWeights(d schedule.View, t, n int, accumulate, grou
 	}
 }
 
-// OutputLayer runs the output layer, and a fully connected layer in front of it, over all steps at once, since nothing recurs in it. Where
-// training, it also forms the gradient of its input.
+// OutputLayer runs the output layer, and a fully connected layer in front of it, over all steps at once, since
+// nothing recurs in them. Where training, it also forms the gradient of what they read.
 func (p *Plan) OutputLayer(stream int) {
 	h, logits := p.Head, p.Head.Prob.All()
-	p.denseLayer(stream)
-	p.Do(stream, schedule.Gemm{A: p.above(), B: h.W.All(), TransB: true, C: logits})
+	if h.Dense != nil {
+		h.Dense.forward(p, stream)
+	}
+	p.Do(stream, schedule.Gemm{A: h.above(p), B: h.W.All(), TransB: true, C: logits})
 	p.Do(stream, schedule.Map{Op: cell.Add, Out: logits, A: logits, B: h.B.All()})
 	if p.Transcript > 0 {
 		p.transcripts(stream)
@@ -207,7 +209,7 @@ func (p *Plan) OutputLayer(stream int) {
 	switch {
 	case p.Pass != Train:
 	case h.Dense != nil:
-		p.denseBack(stream, logits)
+		h.Dense.backward(p, stream)
 	default:
 		p.Do(stream, schedule.Gemm{A: logits, B: h.W.All(), C: h.DY.All()})
 	}
@@ -216,7 +218,9 @@ func (p *Plan) OutputLayer(stream int) {
 // OutputGradient sums the gradients of the weights of the layers that OutputLayer runs.
 func (p *Plan) OutputGradient(stream int) {
 	h := p.Head
-	p.Do(stream, schedule.Gemm{A: h.Prob.All(), TransA: true, B: p.above(), C: h.DW.All()})
+	p.Do(stream, schedule.Gemm{A: h.Prob.All(), TransA: true, B: h.above(p), C: h.DW.All()})
 	p.Do(stream, schedule.SumRows{A: h.Prob.All(), Out: h.DB.All()})
-	p.denseGradient(stream)
+	if h.Dense != nil {
+		h.Dense.gradient(p, stream)
+	}
 }

@@ -86,7 +86,7 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 			w.draw("weight_dense", p.Dense, p.Out(), false, weight)
 			w.draw("bias_dense", 1, p.Dense, false, weight)
 		}
-		w.draw("weight_out", p.Output, p.HeadInput(), false, weight)
+		w.draw("weight_out", p.Output, HeadInput(p), false, weight)
 		w.draw("bias_out", 1, p.Output, false, weight)
 		if p.Transcript > 0 {
 			d.Tensors = append(d.Tensors, Tensor{"target", d.Distinct, 1 + p.Transcript, true, drawTranscripts(p, seed, d.Distinct)})
@@ -285,7 +285,7 @@ func Once[T any](d *Data, key any, make func(d *Data) T) T {
 
 // distinctOf is the number of different sequences that p gets if distinct are asked for.
 func Distinct(p Problem, distinct int) int {
-	if p.Lengths != "" || p.Norm == NormBatch && p.Kinked() {
+	if p.Lengths != "" || p.Norm == NormBatch && Kinked(p) {
 		return p.Batch
 	}
 	return min(max(distinct, 1), p.Batch)

@@ -39,7 +39,7 @@ func declineDense(p Problem) error {
 }
 
 // HeadInput is the number of features that the output layer reads.
-func (p Problem) HeadInput() int {
+func HeadInput(p Problem) int {
 	if p.Dense > 0 {
 		return p.Dense
 	}
@@ -48,7 +48,7 @@ func (p Problem) HeadInput() int {
 
 // Kinked reports whether two right answers to p may have different gradients, as the sums of some units lie
 // within rounding of a kink.
-func (p Problem) Kinked() bool { return p.Pass == Train && (p.Cell.Kinked() || p.Dense > 0) }
+func Kinked(p Problem) bool { return p.Pass == Train && (p.Cell.Kinked() || p.Dense > 0) }
 
 // A Dense is the fully connected layer of a plan.
 type Dense struct {
@@ -79,19 +79,15 @@ func newDense(plan *Plan, rows int) *Dense {
 }
 
 // above is what the output layer reads, of all steps.
-func (p *Plan) above() schedule.View {
-	if d := p.Head.Dense; d != nil {
-		return d.Out.All()
+func (h *Head) above(p *Plan) schedule.View {
+	if h.Dense != nil {
+		return h.Dense.Out.All()
 	}
 	return p.Outputs(0, p.Steps)
 }
 
-// denseLayer runs the fully connected layer, if there is one.
-func (p *Plan) denseLayer(stream int) {
-	d := p.Head.Dense
-	if d == nil {
-		return
-	}
+// forward runs the layer.
+func (d *Dense) forward(p *Plan, stream int) {
 	out, room := d.Out.All(), d.room.All()
 	p.Do(stream, schedule.Gemm{A: p.Outputs(0, p.Steps), B: d.W.All(), TransB: true, C: out})
 	p.Do(stream, schedule.MapChain{Steps: []schedule.Map{
@@ -103,11 +99,10 @@ func (p *Plan) denseLayer(stream int) {
 	}})
 }
 
-// denseBack forms the gradient of what the fully connected layer reads, given that of the logits.
-func (p *Plan) denseBack(stream int, logits schedule.View) {
-	h, d := p.Head, p.Head.Dense
-	grad, out, room := d.D.All(), d.Out.All(), d.room.All()
-	p.Do(stream, schedule.Gemm{A: logits, B: h.W.All(), C: grad})
+// backward forms the gradient of what the layer reads, given that of the logits.
+func (d *Dense) backward(p *Plan, stream int) {
+	h, grad, out, room := p.Head, d.D.All(), d.Out.All(), d.room.All()
+	p.Do(stream, schedule.Gemm{A: h.Prob.All(), B: h.W.All(), C: grad})
 	p.Do(stream, schedule.MapChain{Steps: []schedule.Map{
 		{Op: cell.Sub, Out: room, A: d.most.All(), B: out},
 		{Op: cell.ReLUGrad, Out: grad, A: grad, B: room},
@@ -116,12 +111,8 @@ func (p *Plan) denseBack(stream int, logits schedule.View) {
 	p.Do(stream, schedule.Gemm{A: grad, B: d.W.All(), C: h.DY.All()})
 }
 
-// denseGradient sums the gradients of the fully connected layer's weights, if there is one.
-func (p *Plan) denseGradient(stream int) {
-	d := p.Head.Dense
-	if d == nil {
-		return
-	}
+// gradient sums the gradients of the layer's weights.
+func (d *Dense) gradient(p *Plan, stream int) {
 	p.Do(stream, schedule.Gemm{A: d.D.All(), TransA: true, B: p.Outputs(0, p.Steps), C: d.DW.All()})
 	p.Do(stream, schedule.SumRows{A: d.D.All(), Out: d.DB.All()})
 }

@@ -31,7 +31,7 @@ func (d *Data) Glorot() {
 			scale("weight_dense", p.Out(), p.Dense)
 			clear(d.Get("bias_dense"))
 		}
-		scale("weight_out", p.HeadInput(), p.Output)
+		scale("weight_out", HeadInput(p), p.Output)
 		clear(d.Get("bias_out"))
 	}
 }

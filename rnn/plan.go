@@ -300,9 +300,9 @@ func newHead(plan *Plan, rows int) *Head {
 		targets, values = p.Batch, 1+p.Transcript
 	}
 	h := &Head{
-		W: plan.Matrix("Wout", v, p.HeadInput()), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", targets, values), Weight: matrixIf(plan, p.Weighted, "weight", rows, 1),
+		W: plan.Matrix("Wout", v, HeadInput(p)), B: plan.Matrix("bout", 1, v), Target: plan.Matrix("target", targets, values), Weight: matrixIf(plan, p.Weighted, "weight", rows, 1),
 		Padding: matrixIf(plan, p.Transcript > 0, "padding", rows, 1), Prob: plan.Matrix("prob", rows, v), Loss: plan.Matrix("loss", targets, 1),
-		DW: matrixIf(plan, train, "dWout", v, p.HeadInput()), DB: matrixIf(plan, train, "dbout", 1, v), DY: matrixIf(plan, train, "dy", rows, p.Out()),
+		DW: matrixIf(plan, train, "dWout", v, HeadInput(p)), DB: matrixIf(plan, train, "dbout", 1, v), DY: matrixIf(plan, train, "dy", rows, p.Out()),
 	}
 	h.Dense = newDense(plan, rows)
 	if plan.uneven != nil && !p.Weighted {

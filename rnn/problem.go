@@ -264,7 +264,7 @@ func (p Problem) bytes() float64 {
 	if p.Transcript > 0 {
 		rows += rows * float64(schedule.CTCScratch(p.Transcript, true)) / (l * h * (g + 2)) // alignments
 	}
-	return 4 * (window*g*h*i + l*g*h*(window*out+float64(p.HeadUnits())) + l*(h+rows)*float64(p.Projection) + l*rows*h*(g+2) + rows*i + rows*3*float64(p.Dense) + out*float64(p.Dense) + (rows+float64(p.HeadInput()))*float64(p.Output) + float64(p.Symbols)*float64(p.Embedding))
+	return 4 * (window*g*h*i + l*g*h*(window*out+float64(p.HeadUnits())) + l*(h+rows)*float64(p.Projection) + l*rows*h*(g+2) + rows*i + rows*3*float64(p.Dense) + out*float64(p.Dense) + (rows+float64(HeadInput(p)))*float64(p.Output) + float64(p.Symbols)*float64(p.Embedding))
 }
 
 // Width is the number of features that layer l reads.
@@ -310,7 +310,7 @@ func (p Problem) flops() float64 {
 	if p.Pass == Train {
 		head *= 3
 	}
-	return 2 * (float64(p.Ways())*used + (float64(p.Out())*float64(p.Dense)+float64(p.HeadInput())*float64(p.Output))*head)
+	return 2 * (float64(p.Ways())*used + (float64(p.Out())*float64(p.Dense)+float64(HeadInput(p))*float64(p.Output))*head)
 }
 
 // RecurrentFLOPs is the part of FLOPs for R·h in the forward pass, which DeepBench and Diamos et

@@ -340,7 +340,7 @@ func hostMemory(p rnn.Problem) int64 {
 	if checked != p {
 		check = max(check, (100+stepwiseGarbage)*oracle.StepwiseBytes(p, distinct)/100+oracle.MeasureBytes(p, distinct))
 	}
-	if p.Kinked() { // the whole answer is read if a part is off
+	if rnn.Kinked(p) { // the whole answer is read if a part is off
 		check += oracle.AnswerBytes(p)
 	}
 	moved := 4*int64(given)*int64(p.Frames())*int64(distinct+p.Batch) + 2*oracle.LargestBytes(p) // to a program and from it

@@ -207,7 +207,7 @@ func (v *verification) run(ctx context.Context, s *Sweep, c *candidate) error {
 }
 
 // kinked reports whether two right answers may have different gradients.
-func (v *verification) kinked() bool { return v.problem.Kinked() }
+func (v *verification) kinked() bool { return rnn.Kinked(v.problem) }
 
 // checkWhole compares the whole answer of a program with the reference's for d.
 func (v *verification) checkWhole(c *candidate, prog rnn.Memory, plan *rnn.Plan, d *rnn.Data) error {

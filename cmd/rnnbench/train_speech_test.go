@@ -57,3 +57,16 @@ func TestTranscriptRefuses(t *testing.T) {
 	rnnbench(t, "verify "+point+" --output none").want(t, exit.Usage, nil, []string{"set output to 2 or more"})
 	rnnbench(t, "export "+point+" -f layer.npz").want(t, exit.Error, nil, []string{"set transcript to none"})
 }
+
+// TestDense: a network with a fully connected layer is verified, trained and exported, and refused without an
+// output layer.
+func TestDense(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const point = "--impl naive,persistent --cell gru -H 5 -B 2 -T 6 --output 4 --dense 7 --threads 1"
+	rnnbench(t, "verify "+point+" --pass train").want(t, exit.Done, []string{"dense=7", "ok"}, nil)
+	rnnbench(t, "verify "+point+" --output none").want(t, exit.Usage, nil, []string{"set output, or dense to none"})
+	rnnbench(t, "verify "+point+" --dense -1").want(t, exit.Usage, nil, []string{"--dense"})
+	rnnbench(t, "export --impl naive --cell gru -H 5 -B 2 -T 6 --output 4 --dense 7 -f layer.npz").want(t, exit.Done, nil, []string{"wrote layer.npz"})
+	line := "train --data speech:phonemes=1:hop=18:bands=9:utterances=50 -H 7 -B 3 -T 26 --cell gru --lookahead 3 --dense 8 --threads 1 --no-hostname --held-out 1"
+	rnnbench(t, line+" --impl persistent --iterations 4 --out out").want(t, exit.Done, []string{"dense=8", "lookahead=3"}, nil)
+}

@@ -657,7 +657,7 @@ func deviation(d device.Device, plan *rnn.Plan, s *schedule.Schedule, k knob.Par
 		}
 	}
 	dev, err := oracle.Compare(plan.Problem, first, want)
-	if err == nil && !dev.OK() && plan.Problem.Kinked() {
+	if err == nil && !dev.OK() && rnn.Kinked(plan.Problem) {
 		near, _ := oracle.ReferenceNear(data, first)
 		dev, err = oracle.Compare(plan.Problem, first, near)
 	}

@@ -31,7 +31,7 @@ func (r *reference) above() []float64 {
 	if v := p.Output; v > 0 {
 		lossGradients(r)
 		r.lossy.store(r.prob)
-		r.dWout = r.outer(r.prob, headInput(r), v, p.HeadInput())
+		r.dWout = r.outer(r.prob, headInput(r), v, rnn.HeadInput(p))
 		r.dBout = r.sum(r.prob, v)
 		headBack(r, fresh)
 	} else {
@@ -266,7 +266,7 @@ func (r *reference) answer() []Tensor {
 				add("grad_weight_dense", p.Dense, p.Out(), false, true, y.dW)
 				add("grad_bias_dense", 1, p.Dense, false, true, y.dB)
 			}
-			add("grad_weight_out", v, p.HeadInput(), false, true, r.dWout)
+			add("grad_weight_out", v, rnn.HeadInput(p), false, true, r.dWout)
 			add("grad_bias_out", 1, v, false, true, r.dBout)
 		} else {
 			add("prob", r.fresh, v, true, false, r.prob)

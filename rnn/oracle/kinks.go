@@ -41,12 +41,12 @@ const deviations = 3
 // FindKinks counts the units of d's problem that lie within rounding of 0. It finds none where neither the
 // cell nor a fully connected layer has a kink, or the pass no gradient.
 func FindKinks(d *rnn.Data) Kinks {
-	if !d.Problem.Kinked() {
+	if !rnn.Kinked(d.Problem) {
 		return Kinks{}
 	}
 	r := newReference(d)
 	r.forward()
-	found := r.denseKinks(nil)
+	found := denseKinks(r, nil)
 	if kinked(d.Problem) {
 		found.add(r.findKinks())
 	}
@@ -67,12 +67,12 @@ func kinked(p rnn.Problem) bool {
 // layers, nor need its gradients follow from the states that it shows. Whatever side is taken, the
 // gradients are the reference's own.
 func ReferenceNear(d *rnn.Data, answer []Tensor) ([]Tensor, Kinks) {
-	if !d.Problem.Kinked() {
+	if !rnn.Kinked(d.Problem) {
 		return Reference(d), Kinks{}
 	}
 	r := newReference(d)
 	r.forward()
-	found := r.denseKinks(answer)
+	found := denseKinks(r, answer)
 	above := r.above()
 	if !kinked(d.Problem) {
 		r.backwardFrom(above)

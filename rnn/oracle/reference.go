@@ -140,7 +140,7 @@ func (r *reference) forward() {
 	r.top = in
 	if v := p.Output; v > 0 {
 		r.prob, r.loss = make([]float64, r.fresh*v), make([]float64, r.fresh)
-		r.lossy.mulTransposed(r.prob, headInput(r), r.Get("weight_out"), r.fresh, v, p.HeadInput())
+		r.lossy.mulTransposed(r.prob, headInput(r), r.Get("weight_out"), r.fresh, v, rnn.HeadInput(p))
 		bias := r.Get("bias_out")
 		parallel.For(r.fresh, func(row int) {
 			logits := r.prob[row*v : (row+1)*v]

@@ -377,7 +377,7 @@ func (l *layout) gradients() {
 }
 
 func (l *layout) head() {
-	t, b, v, h, n := l.p.Steps, l.p.Batch, l.p.Output, l.p.HeadInput(), l.p.Dense
+	t, b, v, h, n := l.p.Steps, l.p.Batch, l.p.Output, rnn.HeadInput(l.p), l.p.Dense
 	if n > 0 {
 		l.add("weight_dense", l.Get("weight_dense"), n, l.p.Out())
 		l.add("bias_dense", l.Get("bias_dense"), n)

@@ -157,6 +157,31 @@ var exported = []struct {
 		loss [1 1] []float64
 		prob [1 1 2] []float64
 	`},
+	{rnn.Problem{Cell: cell.MinGRU, Input: 1, Hidden: 3, Layers: 1, Batch: 1, Steps: 2, Output: 2, Dense: 5, Pass: rnn.Train}, `
+		meta [] string
+		input [2 1 1] []float32
+		weight_ih_l0 [6 1] []float32
+		bias_ih_l0 [6] []float32
+		h_l0 [2 1 3] []float64
+		h_0 [1 1 3] []float32
+		h_n [1 1 3] []float64
+		output [2 1 3] []float64
+		grad_input [2 1 1] []float64
+		grad_weight_ih_l0 [6 1] []float64
+		grad_bias_ih_l0 [6] []float64
+		grad_h_0 [1 1 3] []float64
+		weight_dense [5 3] []float32
+		bias_dense [5] []float32
+		dense [2 1 5] []float64
+		weight_out [2 5] []float32
+		bias_out [2] []float32
+		target [2 1] []int64
+		loss [2 1] []float64
+		grad_weight_dense [5 3] []float64
+		grad_bias_dense [5] []float64
+		grad_weight_out [2 5] []float64
+		grad_bias_out [2] []float64
+	`},
 }
 
 func TestArrays(t *testing.T) {
