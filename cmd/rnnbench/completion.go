@@ -14,6 +14,7 @@ import (
 	"rnnbench/plots/quantity"
 	"rnnbench/rnn/axis"
 	"rnnbench/tuner/auto"
+	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 )
 
@@ -124,6 +125,15 @@ func axisCompletions(cmd *cobra.Command, args []string, start string) ([]cobra.C
 	})(cmd, args, start)
 }
 
+// networkCompletions completes --network with names, and with files that end in .toml.
+func networkCompletions(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var list []cobra.Completion
+	for _, n := range config.Networks() {
+		list = append(list, cobra.CompletionWithDesc(n.Name, n.Doc))
+	}
+	return list, cobra.ShellCompDirectiveDefault
+}
+
 // completeGrid completes the flags that say what is measured, how and where.
 func completeGrid(cmd *cobra.Command) {
 	completeFlag(cmd, "impl", implCompletions)
@@ -141,6 +151,7 @@ func completeGrid(cmd *cobra.Command) {
 		}
 		return list
 	}))
+	completeFlag(cmd, "network", networkCompletions)
 	completeFlag(cmd, "device", deviceCompletions)
 	completeFlag(cmd, "resume", completer(completeRuns))
 	for _, k := range configKeys() {

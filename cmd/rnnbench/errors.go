@@ -25,7 +25,7 @@ func misused(cmd *cobra.Command, err error) error {
 	}
 	hint := cmd.CommandPath() + " --help"
 	for _, w := range []struct{ noun, list string }{
-		{"cell", "cells"}, {"technique", "techniques"}, {"preset", "presets"}, {"knob", "knobs"}, {"axis", "axes"}, {"key", "axes"}, {"metric", "metrics"},
+		{"cell", "cells"}, {"technique", "techniques"}, {"preset", "presets"}, {"network", "networks"}, {"knob", "knobs"}, {"axis", "axes"}, {"key", "axes"}, {"metric", "metrics"},
 	} {
 		if strings.Contains(err.Error(), "unknown "+w.noun+" ") {
 			hint = "rnnbench list " + w.list

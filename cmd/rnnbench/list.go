@@ -49,6 +49,7 @@ func catalogues() []catalogue {
 		{"cells", "recurrent units, for --cell", cellTable},
 		{"devices", "processors and GPUs, for --device", deviceTable},
 		{"presets", "named sets of points, for --preset", presetTable},
+		{"networks", "networks with names, for --network", networkTable},
 		{"axes", "dimensions of a point", axisTable},
 		{"metrics", "values of a record, for plot --y and show --metric", metricTable},
 		{"knobs", "settings of techniques and devices, for --impl NAME:KNOB=VALUE", knobTable},
@@ -213,6 +214,20 @@ func presetTable(lister) (*table.Table, error) {
 		r := row(x.Name, "", x.Doc, x.Source)
 		r[1] = table.Int(len(points))
 		t.Rows = append(t.Rows, r)
+	}
+	return t, nil
+}
+
+func networkTable(lister) (*table.Table, error) {
+	t := words("network", "axes", "what")
+	for _, n := range config.Networks() {
+		var axes []string
+		for _, name := range axis.Names() {
+			if v, ok := n.Axes[name]; ok {
+				axes = append(axes, name+"="+v)
+			}
+		}
+		t.Rows = append(t.Rows, row(n.Name, strings.Join(axes, " "), n.Doc))
 	}
 	return t, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -20,11 +21,12 @@ import (
 // settings are the flags of commands that measure. Some set the request at once; resolve does the rest.
 type settings struct {
 	job.Request
-	values map[string]*texts // flags that package config knows, by name
-	file   string            // --config
-	rivals []string          // files of --rival
-	auto   string            // --auto
-	least  string            // --objective
+	values  map[string]*texts // flags that package config knows, by name
+	file    string            // --config
+	rivals  []string          // files of --rival
+	network string            // --network
+	auto    string            // --auto
+	least   string            // --objective
 }
 
 // texts is a flag that can be given several times and is read by config.
@@ -90,10 +92,16 @@ func (s *settings) wisdomFlags(f *pflag.FlagSet) {
 // axes adds the flags of the axes.
 func (s *settings) axes(cmd *cobra.Command) {
 	addGroup(cmd, axesTitle, func(f *pflag.FlagSet) {
+		s.networkFlag(f)
 		for _, a := range axis.Flags() {
 			s.axis(f, a)
 		}
 	})
+}
+
+// networkFlag adds --network, which sets axes.
+func (s *settings) networkFlag(f *pflag.FlagSet) {
+	f.StringVar(&s.network, "network", "", "`NAME` of a network (see rnnbench list networks), or a TOML file of its axes; flags of axes override it")
 }
 
 const axesTitle = "Axes (512 or 4k, lists 64,128, ranges 64:512:64, doublings 256:4096:x2)"
@@ -177,7 +185,7 @@ func (s *settings) given(name string) bool {
 }
 
 // resolve makes the request. Flags override the environment, which overrides files of --rival, the file of
-// --config, and base.
+// --config, and base. --network is like flags of axes, but weaker than these.
 func (s *settings) resolve(p *program, base ...config.Layer) error {
 	var flags config.Layer
 	for name, t := range s.values {
@@ -195,7 +203,18 @@ func (s *settings) resolve(p *program, base ...config.Layer) error {
 	for _, w := range warnings {
 		p.Warn("%s", w)
 	}
-	s.Layers = []config.Layer{flags, env}
+	s.Layers = []config.Layer{flags}
+	if s.network != "" {
+		network, err := config.ReadNetwork(s.network)
+		if err == nil && (s.given("preset") || s.given("model")) {
+			err = errors.New("--preset and --model say what the networks are, so --network cannot: omit it, or them")
+		}
+		if err != nil {
+			return err
+		}
+		s.Layers = append(s.Layers, network)
+	}
+	s.Layers = append(s.Layers, env)
 	for _, file := range s.rivals {
 		l, err := config.ReadRivals(file)
 		if err != nil {

@@ -54,6 +54,7 @@ small gradients do not underflow in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`
   rnnbench train --data text:novel.txt --cell lstm,sru -H 256 --optimizer adam:lr=2e-3:clip=1
   rnnbench train --impl naive,persistent --precision bf16 --device cuda:0 --time 2m
   rnnbench train --data words --cell lstm-c -H 512 -B 8 -T 128 --history 128 --impl scc
+  rnnbench train --data speech:phonemes=2 --network speech:small -B 32 -T 100
   rnnbench train --resume out
   rnnbench train --cell gru,lstm -H 128:512:x2 --shard 3/16  # one job of many
   rnnbench plot --x wall --y loss -f loss.svg`,
@@ -74,6 +75,7 @@ small gradients do not underflow in 16 bits; 0 is 1024 in fp16 and 1 elsewhere.`
 		fs.BoolVar(&f.want.Beside, "beside", false, "time forward and backward alone, in turns with the training")
 	})
 	addGroup(cmd, axesTitle, func(fs *pflag.FlagSet) {
+		f.networkFlag(fs)
 		for _, a := range axis.Flags() {
 			if a.Train {
 				f.axis(fs, a)

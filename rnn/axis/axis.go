@@ -39,6 +39,8 @@ type Axis struct {
 	Bare   bool // the value says what it is, and needs no name
 	Train  bool // a flag of training; other axes follow from the task
 
+	Network bool // it says what a network is, not how it is run
+
 	Near   Nearness // of points that differ in it
 	Memory Growth   // that a larger value takes
 

@@ -49,7 +49,8 @@ var table = prepared([]Axis{
 	{
 		Name: "cell", Help: "recurrent cell, or a FILE.cell of equations", Title: "cell", Default: "lstm", File: ".cell",
 		First: true, Needed: true, Always: true, Bare: true, Train: true,
-		field: func(p *Point) any { return &p.Cell },
+		Network: true,
+		field:   func(p *Point) any { return &p.Cell },
 	},
 	{
 		Name: "pass", Help: "pass to run", Title: "pass", Default: "forward", Words: []string{"forward", "train"},
@@ -70,7 +71,8 @@ var table = prepared([]Axis{
 	{
 		Name: "onehot", Help: "one-hot input: one symbol per time step (true or false)", Title: "input encoding", Default: "false",
 		First: true, Bare: true,
-		field: func(p *Point) any { return &p.OneHot },
+		Network: true,
+		field:   func(p *Point) any { return &p.OneHot },
 		place: func(p *Point) string {
 			if p.OneHot {
 				return "one-hot"
@@ -81,17 +83,20 @@ var table = prepared([]Axis{
 	{
 		Name: "direction", Help: "order in which layers read the steps: forward; reverse; both: both ways side by side; alternate: layers in turns, beginning with reverse",
 		Title: "direction", Default: "forward", Words: directions(), Bare: true, Train: true,
-		field: func(p *Point) any { return &p.Direction },
+		Network: true,
+		field:   func(p *Point) any { return &p.Direction },
 	},
 	{
 		Name: "layers", Letter: "L", Help: "stacked layers", Title: "layers", Default: "1", Least: 1,
 		First: true, Always: true, Train: true, Near: Octaves, Memory: More,
-		field: func(p *Point) any { return &p.Layers },
+		Network: true,
+		field:   func(p *Point) any { return &p.Layers },
 	},
 	{
 		Name: "input", Letter: "I", Help: "input features; hidden: the hidden size", Title: "input size", Default: "hidden", Zero: "hidden", Least: 1,
 		First: true, Near: Share, Memory: More,
-		field: func(p *Point) any { return &p.Input },
+		Network: true,
+		field:   func(p *Point) any { return &p.Input },
 		place: func(p *Point) string { // an input as wide as the hidden layer is no axis that varies
 			if p.Input == p.Hidden {
 				return "H"
@@ -102,12 +107,14 @@ var table = prepared([]Axis{
 	{
 		Name: "output", Letter: "O", Help: "classes of the softmax output layer; none: no output layer", Title: "output classes", Default: "none", Zero: "none",
 		First: true, Near: Share, Memory: More,
-		field: func(p *Point) any { return &p.Output },
+		Network: true,
+		field:   func(p *Point) any { return &p.Output },
 	},
 	{
 		Name: "hidden", Letter: "H", Flag: true, Help: "units per layer", Title: "hidden size", Default: "512", Least: 1,
 		First: true, Always: true, Train: true, Near: Octaves, Memory: More,
-		field: func(p *Point) any { return &p.Hidden },
+		Network: true,
+		field:   func(p *Point) any { return &p.Hidden },
 	},
 	{
 		Name: "batch", Letter: "B", Flag: true, Help: "sequences per batch", Title: "minibatch", Default: "32", Least: 1,
@@ -151,12 +158,14 @@ var table = prepared([]Axis{
 	{
 		Name: "symbols", Help: "rows of an embedding table, one for each symbol of the input; none: no embedding", Column: "embedding", Default: "none", Zero: "none",
 		Near: Set, Memory: MoreWhereSet,
-		field: func(p *Point) any { return &p.Symbols },
+		Network: true,
+		field:   func(p *Point) any { return &p.Symbols },
 	},
 	{
 		Name: "embedding", Help: "input features of each symbol's embedding", Title: "embedding", Column: "embedding", Default: "none", Zero: "none",
-		Near:  Set,
-		field: func(p *Point) any { return &p.Embedding },
+		Near:    Set,
+		Network: true,
+		field:   func(p *Point) any { return &p.Embedding },
 		place: func(p *Point) string {
 			if p.Symbols == 0 {
 				return "none"
@@ -166,8 +175,9 @@ var table = prepared([]Axis{
 	},
 	{
 		Name: "groups", Help: "groups of output classes, each with its own softmax; none: one softmax", Title: "softmax", Column: "softmax", Default: "none", Zero: "none",
-		field: func(p *Point) any { return &p.Groups },
-		text:  func(p *Point) string { return aboveOne("groups", p.Groups) },
+		Network: true,
+		field:   func(p *Point) any { return &p.Groups },
+		text:    func(p *Point) string { return aboveOne("groups", p.Groups) },
 		place: func(p *Point) string {
 			text := "one"
 			if p.Groups > 1 {
@@ -182,40 +192,47 @@ var table = prepared([]Axis{
 	{
 		Name: "transcript", Help: "labels of a sequence's transcript, at most, for the CTC loss, whose blank is class 0; none: no transcripts", Title: "labels of a transcript", Default: "none", Zero: "none",
 		Near: Share, Memory: MoreWhereSet,
-		field: func(p *Point) any { return &p.Transcript },
+		Network: true,
+		field:   func(p *Point) any { return &p.Transcript },
 	},
 	{
 		Name: "dense", Help: "units of a fully connected layer between the recurrent layers and the output layer, by a ReLU clipped at 20; none: no such layer", Title: "units of a fully connected layer", Default: "none", Zero: "none",
 		Train: true, Memory: MoreWhereSet,
-		field: func(p *Point) any { return &p.Dense },
+		Network: true,
+		field:   func(p *Point) any { return &p.Dense },
 	},
 	{
 		Name: "heads", Help: "heads that divide the units of a layer; the recurrent product does not mix them; none: one head", Title: "heads", Default: "none", Zero: "none",
 		Train: true, Memory: Less,
-		field: func(p *Point) any { return &p.Heads },
-		text:  func(p *Point) string { return aboveOne("heads", p.Heads) },
+		Network: true,
+		field:   func(p *Point) any { return &p.Heads },
+		text:    func(p *Point) string { return aboveOne("heads", p.Heads) },
 	},
 	{
 		Name: "projection", Help: "size to which a projection narrows each layer's output, below hidden; none: no projection", Title: "projected values", Default: "none", Zero: "none",
 		Train: true, Memory: MoreWhereSet,
-		field: func(p *Point) any { return &p.Projection },
+		Network: true,
+		field:   func(p *Point) any { return &p.Projection },
 	},
 	{
 		Name: "skip", Help: "layers per shortcut, which adds their input to their output if both are equally wide; none: no shortcuts",
 		Title: "layers of a shortcut", Default: "none", Zero: "none",
 		Train: true, Memory: MoreWhereSet,
-		field: func(p *Point) any { return &p.Skip },
+		Network: true,
+		field:   func(p *Point) any { return &p.Skip },
 	},
 	{
 		Name: "lookahead", Help: "steps that a row convolution reads, the present one and those after it, behind each module of skip layers or behind all layers; none: no row convolution",
 		Title: "steps of a row convolution", Default: "none", Zero: "none",
 		Train: true, Memory: MoreWhereSet,
-		field: func(p *Point) any { return &p.Lookahead },
+		Network: true,
+		field:   func(p *Point) any { return &p.Lookahead },
 	},
 	{
 		Name: "norm", Help: "normalisation inside the layers: none; layer: of the input product, the recurrent product and the cell state, each over all units; batch: of the input product over all steps and sequences", Title: "norm",
 		Default: "none", Words: []string{"none", "layer", "batch"}, Train: true,
-		field: func(p *Point) any { return &p.Norm },
+		Network: true,
+		field:   func(p *Point) any { return &p.Norm },
 	},
 	{
 		Name: "resets", Help: "percentage of the time steps at which a sequence begins anew, with states of 0, such as 3%; none: never",
@@ -229,7 +246,8 @@ var table = prepared([]Axis{
 	},
 	{
 		Name: "weighted", Help: "loss with a weight for each time step (true or false)", Column: "softmax", Default: "false", Bare: true,
-		field: func(p *Point) any { return &p.Weighted },
+		Network: true,
+		field:   func(p *Point) any { return &p.Weighted },
 		place: func(p *Point) string {
 			if p.Weighted {
 				return "weighted"
