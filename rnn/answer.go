@@ -1,6 +1,7 @@
 package rnn
 
 import (
+	"fmt"
 	"slices"
 
 	"rnnbench/rnn/schedule"
@@ -11,7 +12,8 @@ import (
 // layers where the problem Joins. unprojected_l0 is what the projection to h_l0 reads; a
 // Whole leaves out all its steps. grad_ before a parameter's name is its gradient, and dx is that of
 // the input. loss and prob belong to the output layer, and dense is
-// what a fully connected layer gives to it.
+// what a fully connected layer gives to it. conv0 is what the first convolution gives; with convolutions there is
+// no dx.
 type Result struct {
 	Name        string
 	View        schedule.View // empty, but for its columns: the schedule leaves none of it
@@ -76,6 +78,19 @@ func (p *Plan) Answer() []Result {
 			out[len(out)-1].initial = true
 		}
 	}
+	p.ends(add)
+	return out
+}
+
+// ends lists the parts of the answer that belong to no recurrent layer.
+func (p *Plan) ends(add func(name string, v schedule.View, perSequence, gradient bool)) {
+	for i, y := range p.Convolutions {
+		add(fmt.Sprintf("conv%d", i), y.Out.All(), true, false)
+		if p.Pass == Train {
+			add(fmt.Sprintf("grad_weight_conv%d", i), y.DW.All(), false, true)
+			add(fmt.Sprintf("grad_bias_conv%d", i), y.DB.All(), false, true)
+		}
+	}
 	add("y", p.Y, true, false)
 	if h := p.Head; h != nil {
 		if h.Dense != nil {
@@ -96,8 +111,9 @@ func (p *Plan) Answer() []Result {
 	if e := p.Embed; e != nil {
 		add("grad_embedding", Maybe(e.Grad), false, true)
 	}
-	add("dx", Maybe(p.DX), true, true)
-	return out
+	if p.Conv == "" {
+		add("dx", Maybe(p.DX), true, true)
+	}
 }
 
 // Results maps each part of the answer that the schedule leaves to the matrix that holds it.

@@ -1,6 +1,7 @@
 package rnn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -16,7 +17,7 @@ type Director interface {
 	Directs(Direction) bool
 }
 
-// A Bypasser is a technique that lays out shortcuts, row convolutions, transcripts and fully connected layers
+// A Bypasser is a technique that lays out shortcuts, convolutions, transcripts and fully connected layers
 // itself, or declines them. All others lay out only layers without them: see compose.
 type Bypasser interface {
 	Technique
@@ -32,7 +33,7 @@ func directs(t Technique, p Problem) bool {
 // composed reports whether t lays out p stack by stack.
 func composed(t Technique, p Problem) bool {
 	_, bypasses := t.(Bypasser)
-	return !directs(t, p) || (p.Skip > 0 || p.Lookahead > 0 || p.Transcript > 0 || p.Dense > 0) && !bypasses
+	return !directs(t, p) || (p.Skip > 0 || p.Lookahead > 0 || p.Transcript > 0 || p.Dense > 0 || p.Conv != "") && !bypasses
 }
 
 // canTurn declines p if t cannot be composed for its direction.
@@ -54,6 +55,9 @@ func canCarry(p Problem, carry bool) error {
 	}
 	if carry && p.Lookahead > 0 {
 		return fmt.Errorf("rnn: %w: lookahead is %d steps, but those after a minibatch are not known yet, so no states can go on to the next: set lookahead to none", schedule.ErrLookahead, p.Lookahead)
+	}
+	if carry && p.Conv != "" {
+		return fmt.Errorf("rnn: %w: convolutions read steps after a minibatch, which are not known yet, so no states can go on to the next: set conv to none", schedule.ErrInput)
 	}
 	if carry && p.Lengths != "" {
 		return fmt.Errorf("rnn: %w: lengths are %.60v, so no states can go on from one minibatch to the next: set lengths to full", schedule.ErrLengths, p.Lengths)
@@ -235,7 +239,10 @@ func (c *composer) stackOf(number, layers int, turns bool) *stack {
 	q.Output, q.Groups, q.Weighted, q.Transcript, q.Dense, q.Symbols, q.Embedding = 0, 0, false, 0, 0, 0, 0
 	if number >= c.Ways() {
 		q.Input, q.OneHot = c.Out(), false
+	} else {
+		q.Input = c.Width(0)
 	}
+	q.Conv = ""
 	backwards := turns && c.Backwards(number)
 	plan := &Plan{Matrices: Matrices{Problem: q, Batches: c.Batches, uneven: c.uneven, resets: c.resets, turned: backwards}, Builder: c.Builder, hosted: c.hosted}
 	for i := range q.Reads() {
@@ -372,9 +379,9 @@ func (c *composer) stack(s *stack, t Technique, k knob.Params) error {
 	}
 	switch {
 	case c.Sections()-s.forward != passes:
-		return fmt.Errorf("%w: direction %v, skip=%d, lookahead=%d, transcript=%d and dense=%d take a technique that lays out layers one by one", schedule.ErrDirection, c.Direction, c.Skip, c.Lookahead, c.Transcript, c.Dense)
+		return fmt.Errorf("%w: direction %v, skip=%d, lookahead=%d, transcript=%d, dense=%d and conv=%s take a technique that lays out layers one by one", schedule.ErrDirection, c.Direction, c.Skip, c.Lookahead, c.Transcript, c.Dense, cmp.Or(c.Conv, "none"))
 	case s.Part:
-		return fmt.Errorf("%w: part of a pass is timed alone only where all layers read from the first step, without shortcuts, row convolutions, transcripts and a fully connected layer, not in direction %v with skip=%d, lookahead=%d, transcript=%d and dense=%d", schedule.ErrKnob, c.Direction, c.Skip, c.Lookahead, c.Transcript, c.Dense)
+		return fmt.Errorf("%w: part of a pass is timed alone only where all layers read from the first step, without shortcuts, row convolutions, convolutions, transcripts and a fully connected layer, not in direction %v with skip=%d, lookahead=%d, transcript=%d, dense=%d and conv=%s", schedule.ErrKnob, c.Direction, c.Skip, c.Lookahead, c.Transcript, c.Dense, cmp.Or(c.Conv, "none"))
 	}
 	for l, y := range s.Layer { // with the matrices that the technique has replaced or added
 		c.Layer[s.number+l*c.side] = y

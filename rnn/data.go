@@ -18,7 +18,7 @@ func Distributions() []string { return []string{"normal", "uniform", "zeros"} }
 
 // Data is one network's parameters and inputs, by name. Names follow PyTorch:
 // weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, with ours added:
-// peephole_l0, weight_hr_l0, gain_ih_l0, gain_hh_l0, weight_ahead_l0, embedding, weight_dense, bias_dense, weight_out, bias_out, x, dy, target, loss_weight, h0_l0, c0_l0.
+// peephole_l0, weight_hr_l0, gain_ih_l0, gain_hh_l0, weight_ahead_l0, embedding, weight_conv0, bias_conv0, weight_dense, bias_dense, weight_out, bias_out, x, dy, target, loss_weight, h0_l0, c0_l0.
 type Data struct {
 	Problem Problem
 
@@ -77,6 +77,12 @@ func NewData(p Problem, seed uint64, distinct int, distribution string) *Data {
 	}
 	if p.Resets > 0 {
 		d.Tensors = append(d.Tensors, Tensor{resetName, fresh, 1, true, drawResets(p, seed, d.Distinct)})
+	}
+	all, _ := Convolutions(p)
+	for i, c := range all {
+		taps := uniform(float32(1 / math.Sqrt(float64(c.Steps*c.Taps()))))
+		w.draw(fmt.Sprintf("weight_conv%d", i), c.Channels, c.Steps*c.Taps(), false, taps)
+		w.draw(fmt.Sprintf("bias_conv%d", i), 1, c.Channels, false, taps)
 	}
 	for i := range p.Reads() {
 		w.layer(i, weight)
@@ -404,6 +410,9 @@ func (p *Matrices) inputs() map[string]schedule.View {
 	in := map[string]schedule.View{"x": p.Given.All(), "dy": Maybe(p.DY)}
 	if p.Embed != nil {
 		in["embedding"] = p.Embed.Table.All()
+	}
+	for i, y := range p.Convolutions {
+		in[fmt.Sprintf("weight_conv%d", i)], in[fmt.Sprintf("bias_conv%d", i)] = y.W.All(), y.B.All()
 	}
 	for l, layer := range p.Layer {
 		name := func(s string) string { return p.Named(s, l) }

@@ -16,7 +16,7 @@ import (
 //
 // Every technique is composed where there is such a layer, as with transcripts.
 
-// MostDense is the largest output of a fully connected layer.
+// MostDense is the largest output of a fully connected layer, and of a convolution.
 const MostDense = 20
 
 // checkDense reports an invalid number of units, and settings that do not go with them.
@@ -48,7 +48,9 @@ func HeadInput(p Problem) int {
 
 // Kinked reports whether two right answers to p may have different gradients, as the sums of some units lie
 // within rounding of a kink.
-func Kinked(p Problem) bool { return p.Pass == Train && (p.Cell.Kinked() || p.Dense > 0) }
+func Kinked(p Problem) bool {
+	return p.Pass == Train && (p.Cell.Kinked() || p.Dense > 0 || p.Conv != "")
+}
 
 // A Dense is the fully connected layer of a plan.
 type Dense struct {

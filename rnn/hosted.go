@@ -17,8 +17,8 @@ type hosted struct{ given, taken int } // gradients of last states
 // LayoutHosted is Layout for a host program. The schedule of a training pass has a schedule.Pause
 // before the backward pass, which begins with the gradients in LayerGrad.Last.
 func LayoutHosted(t Technique, p Problem, k knob.Params) (*Plan, *schedule.Schedule, error) {
-	if p.Output > 0 || p.History > 0 || p.Resets > 0 || p.Calls > 0 || p.OneHot || p.Symbols > 0 || p.Skip > 0 || p.Lookahead > 0 || p.Norm != "" {
-		return nil, nil, fmt.Errorf("rnn: %w: a host program runs plain layers, without embedding, output layer, shortcuts, row convolution, norm, resets, history and calls", schedule.ErrUnsupported)
+	if p.Output > 0 || p.History > 0 || p.Resets > 0 || p.Calls > 0 || p.OneHot || p.Symbols > 0 || p.Skip > 0 || p.Lookahead > 0 || p.Conv != "" || p.Norm != "" {
+		return nil, nil, fmt.Errorf("rnn: %w: a host program runs plain layers, without embedding, output layer, shortcuts, convolutions, row convolution, norm, resets, history and calls", schedule.ErrUnsupported)
 	}
 	if err := needsVerifying(t, p, nil); err != nil {
 		return nil, nil, err

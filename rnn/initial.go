@@ -4,7 +4,7 @@ import "math"
 
 // Glorot gives weights the size of Glorot and Bengio (2010), equation 16: uniform within
 // ±√(6/(in+out)), where in and out are the inputs and outputs of a gate's matrix. Biases become 0.
-// Embeddings, peepholes and what normalises stay as they were drawn. Recurrent weights keep their gain.
+// Convolutions, embeddings, peepholes and what normalises stay as they were drawn. Recurrent weights keep their gain.
 func (d *Data) Glorot() {
 	p := d.Problem
 	scale := func(name string, in, out int) {

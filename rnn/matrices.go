@@ -7,7 +7,7 @@ type Matrices struct {
 	Problem
 
 	// Given is the part of the input that the host writes: X itself or, with an embedding, F·B × (a
-	// symbol and the features beside it).
+	// symbol and the features beside it), or with convolutions what these read.
 	Given *schedule.Matrix
 
 	X  *schedule.Matrix // F·B × I, or F·B × 1 symbols where OneHot; F counts History and T
@@ -20,9 +20,12 @@ type Matrices struct {
 	Y schedule.View
 
 	Embed *Embedding // nil: no embedding
-	Layer []Layer    // one for each of Problem.Reads
-	Head  *Head      // nil: no output layer
-	Whole *Whole     // nil: the states of layers are in Layer, which may have Ends
+
+	Convolutions []*ConvolutionLayer // from the input on, which give X; nil: none
+
+	Layer []Layer // one for each of Problem.Reads
+	Head  *Head   // nil: no output layer
+	Whole *Whole  // nil: the states of layers are in Layer, which may have Ends
 
 	Updates *Updates // nil: a run changes no parameter
 

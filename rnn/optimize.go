@@ -185,6 +185,10 @@ func (p *Matrices) parameters() []parameter {
 	if e := p.Embed; e != nil {
 		add("embedding", e.Table, e.Grad)
 	}
+	for i, y := range p.Convolutions {
+		add(fmt.Sprintf("weight_conv%d", i), y.W, y.DW)
+		add(fmt.Sprintf("bias_conv%d", i), y.B, y.DB)
+	}
 	for l, y := range p.Layer {
 		name := func(s string) string { return p.Named(s, l) }
 		add(name("weight_ih"), y.W, y.Grad.W)

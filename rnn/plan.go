@@ -183,12 +183,13 @@ func declined(t Technique, p Problem) error {
 	case p.Calls > 0 && c.Window > 1:
 		return fmt.Errorf("%w: %v reads %d time steps of its input, but from call to call only states are kept", schedule.ErrCalls, c, c.Window)
 	}
-	return cmp.Or(p.declineHeads(), declineSkip(p), declineLookahead(p), declineDense(p), declineNorm(t, p), declineProjection(p), declineResets(p), declineGain(p), canTurn(t, p))
+	return cmp.Or(p.declineHeads(), declineSkip(p), declineLookahead(p), declineDense(p), declineConv(p), declineNorm(t, p), declineProjection(p), declineResets(p), declineGain(p), canTurn(t, p))
 }
 
-// layOutBy lays the pass out by t, between the embedding and its gradient.
+// layOutBy lays the pass out by t, between the embedding or convolutions and their gradients.
 func (p *Plan) layOutBy(t Technique, k knob.Params) error {
 	embed(p)
+	convolve(p)
 	lay := t.Plan
 	if composed(t, p.Problem) {
 		lay = func(p *Plan, k knob.Params) error { return compose(p, t, k) }
@@ -196,6 +197,7 @@ func (p *Plan) layOutBy(t Technique, k knob.Params) error {
 	if err := lay(p, k); err != nil {
 		return err
 	}
+	convolutionGradients(p)
 	embeddingGradient(p)
 	if p.Calls > 0 {
 		carryOn(p)
@@ -222,7 +224,11 @@ func newPlan(p Problem, streams, sizes int) *Plan {
 		plan.X = plan.Matrix("embedded", rows, p.Input)
 		plan.Embed = &Embedding{Table: plan.Matrix("E", p.Symbols, p.Embedding), Grad: matrixIf(plan, train, "dE", p.Symbols, p.Embedding)}
 	}
-	plan.DX = matrixIf(plan, train && !p.OneHot, "dx", rows, p.Input)
+	if p.Conv != "" {
+		plan.Convolutions = newConvolutions(plan, rows)
+		plan.X = plan.Convolutions[len(plan.Convolutions)-1].Out
+	}
+	plan.DX = matrixIf(plan, train && !p.OneHot, "dx", rows, p.Width(0))
 	for i := range p.Reads() {
 		plan.Layer = append(plan.Layer, newLayer(plan, i, rows))
 	}

@@ -78,6 +78,9 @@ type Problem struct {
 	// dense.go. 0: there is none.
 	Dense int
 
+	// Conv says which convolutions lie in front of the recurrent layers: see the file convolution.go. "": none.
+	Conv string
+
 	// Heads divides the units of each layer into as many equal parts, which the recurrent product
 	// does not mix: see Blocks. 0 is 1.
 	Heads int
@@ -153,7 +156,7 @@ func Of(p axis.Point) (Problem, error) {
 	q := Problem{
 		Cell: cell.Lookup(p.Cell), Input: p.Input, Hidden: p.Hidden, Layers: p.Layers, Batch: p.Batch, Steps: p.Steps,
 		Output: p.Output, OneHot: p.OneHot, History: p.History, Calls: p.Calls,
-		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Transcript: p.Transcript, Dense: p.Dense, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
+		Symbols: p.Symbols, Embedding: p.Embedding, Groups: p.Groups, Transcript: p.Transcript, Dense: p.Dense, Conv: p.Conv, Heads: p.Heads, Weighted: p.Weighted, Pass: Pass(pass), Precision: Precision(precision),
 		Direction: Direction(direction), Lengths: lengths, Projection: p.Projection, Resets: p.Resets, Gain: p.Gain, Weights: p.Weights, Skip: p.Skip, Lookahead: p.Lookahead, Norm: p.Norm,
 	}
 	if q.Norm == NormLayer && q.Cell.Norm() != nil {
@@ -215,7 +218,7 @@ func (p Problem) Check() error {
 	case p.OneHot && p.Input > MaxSymbols:
 		return fmt.Errorf("rnn: a one-hot input has at most %d symbols, not %d", MaxSymbols, p.Input)
 	}
-	if err := cmp.Or(p.checkCalls(), p.checkEnds(), checkTranscript(p), checkDense(p), p.checkHeads(), checkLengths(p), checkProjection(p), checkSkip(p), checkLookahead(p), checkNorm(p), checkResets(p), checkGain(p)); err != nil {
+	if err := cmp.Or(p.checkCalls(), p.checkEnds(), checkTranscript(p), checkDense(p), checkConv(p), p.checkHeads(), checkLengths(p), checkProjection(p), checkSkip(p), checkLookahead(p), checkNorm(p), checkResets(p), checkGain(p)); err != nil {
 		return err
 	}
 	if b := p.bytes(); b > 1<<50 {
@@ -261,6 +264,13 @@ func (p Problem) bytes() float64 {
 	if p.Norm == NormBatch {
 		rows *= 2 // products and their gradients, normalised or not
 	}
+	if all, _ := Convolutions(p); all != nil {
+		i = float64(convolved(p))
+		for _, c := range all {
+			features, _ := c.Padded()
+			rows += rows * float64(6*c.Cols()+2*features*c.From) / (l * h * (g + 2)) // sums, outputs and gradients
+		}
+	}
 	if p.Transcript > 0 {
 		rows += rows * float64(schedule.CTCScratch(p.Transcript, true)) / (l * h * (g + 2)) // alignments
 	}
@@ -270,7 +280,7 @@ func (p Problem) bytes() float64 {
 // Width is the number of features that layer l reads.
 func (p Problem) Width(l int) int {
 	if l == 0 {
-		return p.Input
+		return convolved(p)
 	}
 	return p.Out()
 }
@@ -310,7 +320,8 @@ func (p Problem) flops() float64 {
 	if p.Pass == Train {
 		head *= 3
 	}
-	return 2 * (float64(p.Ways())*used + (float64(p.Out())*float64(p.Dense)+float64(HeadInput(p))*float64(p.Output))*head)
+	front := convolutionFLOPs(p) * float64(StepsBeyond(p, 0))
+	return front + 2*(float64(p.Ways())*used+(float64(p.Out())*float64(p.Dense)+float64(HeadInput(p))*float64(p.Output))*head)
 }
 
 // RecurrentFLOPs is the part of FLOPs for R·h in the forward pass, which DeepBench and Diamos et
@@ -369,6 +380,9 @@ func (p Problem) String() string {
 	}
 	if p.Transcript > 0 {
 		s += fmt.Sprintf("/transcript=%d", p.Transcript)
+	}
+	if p.Conv != "" {
+		s += "/conv=" + p.Conv
 	}
 	if p.Dense > 0 {
 		s += fmt.Sprintf("/dense=%d", p.Dense)

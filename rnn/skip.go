@@ -12,7 +12,7 @@ import (
 // layer on. A remainder of fewer layers is no module.
 //
 // A module whose input is not as wide as its output has no shortcut: only the first may be one. Nor has
-// a first module that reads one-hot input.
+// a first module that reads one-hot input or convolutions.
 
 // ShortcutTo says which layers a shortcut passes by that ends at layer l; first is the lowest of them. ok is
 // false if none ends there.
@@ -21,7 +21,7 @@ func ShortcutTo(p Problem, l int) (first int, ok bool) {
 		return 0, false
 	}
 	first = l + 1 - p.Skip
-	return first, p.Width(first) == p.Out() && (first > 0 || !p.OneHot)
+	return first, p.Width(first) == p.Out() && (first > 0 || !p.OneHot && p.Conv == "")
 }
 
 // ShortcutFrom does so for a shortcut that begins below layer l; last is the highest layer that it passes by.
@@ -37,7 +37,7 @@ func ShortcutFrom(p Problem, l int) (last int, ok bool) {
 // Joins reports whether the network is composed, so that its output is not simply that of its last layer.
 // Then an answer shows it beside the states of layers.
 func Joins(p Problem) bool {
-	return p.Direction != FromFirst || p.Skip > 0 || p.Lookahead > 0 || p.Transcript > 0 || p.Dense > 0
+	return p.Direction != FromFirst || p.Skip > 0 || p.Lookahead > 0 || p.Transcript > 0 || p.Dense > 0 || p.Conv != ""
 }
 
 // checkSkip reports an invalid number of layers.

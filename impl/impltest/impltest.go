@@ -391,6 +391,28 @@ func Connected(precision rnn.Precision) []rnn.Problem {
 	return ps
 }
 
+// Convolved returns problems in precision p with convolutions in front, for every cell: of one channel and of
+// several, with strides that leave a rest, and kernels larger than the input. With -short it returns a fifth.
+func Convolved(precision rnn.Precision) []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range cell.All() {
+		plain := rnn.Problem{Cell: c, Conv: "5x3x4", Input: 9, Hidden: 9, Layers: 2, Batch: 3, Steps: 6, Precision: precision}
+		two, long, turned, speech := plain, plain, plain, plain
+		two.Conv, two.Output, two.Dense = "4x2x5/2+3x3x3/2", 5, 7
+		long.Conv, long.Steps, long.Skip, long.Layers = "1x9x11+4x2x3", 4, 1, 3
+		turned.Direction = rnn.Direction(1 + i%3)
+		speech.Input, speech.Batch, speech.Steps, speech.Conv, speech.Output, speech.Transcript, speech.Lookahead = 21, 2, 9, "8x5x7/2", 6, 3, 3
+		for j, p := range []rnn.Problem{plain, two, long, turned, speech} {
+			for _, pass := range []rnn.Pass{rnn.Forward, rnn.Train} {
+				if p.Pass = pass; !testing.Short() || (i+j+int(precision))%5 == 0 && int(pass) == (i+j)%2 {
+					ps = append(ps, p)
+				}
+			}
+		}
+	}
+	return ps
+}
+
 // Few returns the problems of shortSizes in precision p. With -short it returns half of them, and
 // the other half in the next precision.
 func Few(p rnn.Precision) []rnn.Problem {

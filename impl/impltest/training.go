@@ -94,9 +94,11 @@ func RunTraining(t *testing.T, d device.Device, tech rnn.Technique) {
 				}
 			}
 			if i%4 == (j+2)%4 && precision == rnn.FP32 {
-				q := p
+				q, r := p, p
 				q.Dense = 11
+				r.OneHot, r.Symbols, r.Embedding, r.Conv = false, 0, 0, "3x2x3/2"
 				t.Run(q.String(), func(t *testing.T) { trainOnce(t, d, tech, q, o) })
+				t.Run(r.String(), func(t *testing.T) { trainOnce(t, d, tech, r, o) })
 			}
 			o.Carry, p.Direction = true, rnn.FromFirst
 			p.Batch, p.History = 2, []int{4, 6, 13, 0}[(i+j)%4] // fewer steps than the new ones, as many, more, none

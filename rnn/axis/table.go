@@ -30,7 +30,8 @@ type Point struct {
 
 	Transcript int `json:"transcript"` // labels of a sequence's transcript, at most, for the CTC loss; 0: there are no transcripts
 
-	Dense int `json:"dense"` // units of a fully connected layer in front of the output layer; 0: there is none
+	Conv  string `json:"conv"`  // convolutions in front of the recurrent layers, as 32x5x11/2+32x5x11; "": none
+	Dense int    `json:"dense"` // units of a fully connected layer in front of the output layer; 0: there is none
 
 	Projection int    `json:"projection"` // size to which a projection narrows each layer's output; 0: no projection
 	Skip       int    `json:"skip"`       // layers of a module, whose input is added to its output; 0: there are no modules
@@ -194,6 +195,12 @@ var table = prepared([]Axis{
 		Near: Share, Memory: MoreWhereSet,
 		Network: true,
 		field:   func(p *Point) any { return &p.Transcript },
+	},
+	{
+		Name: "conv", Help: "convolutions over time and features in front of the recurrent layers, each CHANNELSxSTEPSxFEATURES with /STRIDE over features, by a ReLU clipped at 20; none: no convolution", Title: "convolutions", Default: "none",
+		Open: true, Words: []string{"none", "32x5x11/2+32x5x11"}, Forms: "none, 32x5x11/2+32x5x11", Train: true,
+		Network: true,
+		field:   func(p *Point) any { return &p.Conv },
 	},
 	{
 		Name: "dense", Help: "units of a fully connected layer between the recurrent layers and the output layer, by a ReLU clipped at 20; none: no such layer", Title: "units of a fully connected layer", Default: "none", Zero: "none",

@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"fmt"
+
 	"rnnbench/internal/parallel"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -76,7 +78,10 @@ func (r *reference) backwardFrom(dout []float64) {
 		}
 		dout = passedBy(r, l, below, by)
 	}
-	if !p.OneHot {
+	switch {
+	case p.Conv != "":
+		convolutionsBack(r, dout)
+	case !p.OneHot:
 		r.dx = dout
 	}
 	if p.Symbols > 0 {
@@ -253,6 +258,20 @@ func (r *reference) answer() []Tensor {
 			add(name("grad_"+s+"0"), b, rnn.StateWidth(p, i), true, true, y.shownGrad(i, b))
 		}
 	}
+	answerEnds(r, add)
+	return out
+}
+
+// answerEnds lists the results that belong to no recurrent layer.
+func answerEnds(r *reference, add func(name string, rows, cols int, perSequence, gradient bool, v []float64)) {
+	p := r.p
+	for i, y := range r.convolutions {
+		add(y.name, r.fresh, y.Cols(), true, false, y.out)
+		if p.Pass == rnn.Train {
+			add(fmt.Sprintf("grad_weight_conv%d", i), y.Channels, y.Convolution.Steps*y.Taps(), false, true, y.dW)
+			add(fmt.Sprintf("grad_bias_conv%d", i), 1, y.Channels, false, true, y.dB)
+		}
+	}
 	if rnn.Joins(p) {
 		add("y", r.rows, p.Out(), true, false, r.top)
 	}
@@ -278,7 +297,6 @@ func (r *reference) answer() []Tensor {
 	if r.dx != nil {
 		add("dx", r.rows, p.Input, true, true, r.dx)
 	}
-	return out
 }
 
 // outer is gᵀ·in summed over all steps and sequences of the batch: rows of g

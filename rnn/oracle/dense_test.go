@@ -48,7 +48,7 @@ func TestDenseSides(t *testing.T) {
 			r = newReference(d)
 			r.forward()
 			passes := passesAt(r.dense.out[at])
-			r.dense.sidesOf(r.dense)
+			r.dense.sidesOf(&r.dense.clippedUnits)
 			r.dense.passes[at] = !passes
 			r.dense.out[at] = 1e-9
 			if passes {

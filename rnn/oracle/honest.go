@@ -232,5 +232,5 @@ func multiplied(d *rnn.Data, t rnn.Tensor) bool {
 		}
 		return false
 	}
-	return t.Rows > 1 // not of biases and peepholes
+	return t.Rows > 1 || strings.HasPrefix(t.Name, "weight_conv") || t.Name == "weight_dense" // not of biases and peepholes
 }

@@ -39,14 +39,14 @@ func (k *Kinks) add(of Kinks) {
 const deviations = 3
 
 // FindKinks counts the units of d's problem that lie within rounding of 0. It finds none where neither the
-// cell nor a fully connected layer has a kink, or the pass no gradient.
+// cell nor a fully connected layer or convolution has a kink, or the pass no gradient.
 func FindKinks(d *rnn.Data) Kinks {
 	if !rnn.Kinked(d.Problem) {
 		return Kinks{}
 	}
 	r := newReference(d)
 	r.forward()
-	found := denseKinks(r, nil)
+	found := clippedKinks(r, nil)
 	if kinked(d.Problem) {
 		found.add(r.findKinks())
 	}
@@ -72,7 +72,7 @@ func ReferenceNear(d *rnn.Data, answer []Tensor) ([]Tensor, Kinks) {
 	}
 	r := newReference(d)
 	r.forward()
-	found := denseKinks(r, answer)
+	found := clippedKinks(r, answer)
 	above := r.above()
 	if !kinked(d.Problem) {
 		r.backwardFrom(above)
@@ -124,9 +124,9 @@ func (y *refLayer) reaches(row, sequence, h, from, to int, carry [][]float64, do
 // findKinks lists the units of each layer that lie within rounding of 0.
 func (r *reference) findKinks() Kinks {
 	k := Kinks{Units: int(rnn.StepsBeyond(r.p, -r.p.History)) * r.Distinct / r.p.Batch * r.p.Hidden * r.p.Reads()}
-	var below []float64
-	pass := &bypass{p: r.p, ahead: aheadBy(r, squares)} // the input is exact
-	var level [][]float64                               // variances of the states of the present level's layers
+	below := convolvedErrors(r) // other input is exact
+	pass := &bypass{p: r.p, ahead: aheadBy(r, squares)}
+	var level [][]float64 // variances of the states of the present level's layers
 	for l := range r.layers {
 		y := &r.layers[l]
 		var all, states []float64

@@ -347,7 +347,10 @@ func inner(tallies map[string]*tally, r, honest *reference) {
 
 // sidesOf takes the sides of all kinks from another evaluation. It returns how many were others.
 func (r *reference) sidesOf(other *reference) (flips int) {
-	r.dense.sidesOf(other.dense) // which answers show, so no tolerance need be wider
+	others := clippedLayers(other)
+	for i, y := range clippedLayers(r) {
+		y.sidesOf(others[i]) // which answers show, so no tolerance need be wider
+	}
 	if _, found := r.p.Cell.Kink(); !found {
 		return 0
 	}

@@ -75,6 +75,11 @@ func ReferenceBytes(p rnn.Problem, distinct int) int64 {
 		}
 	}
 	values += 4*rnn.RowConvolutions(p)*p.Out() + 3*p.Dense
+	if all, _ := rnn.Convolutions(p); all != nil {
+		for _, c := range all {
+			values += 5*c.Cols() + 3*c.Wide*c.Taps() // sums, outputs, gradients and patches of a step of the kernel
+		}
+	}
 	if p.Skip > 0 {
 		values += 2 * (p.Layers / p.Skip) * p.Out() // outputs with what shortcuts add, and gradients
 	}
@@ -89,6 +94,7 @@ type reference struct {
 	layers []refLayer // one for each of Problem.Reads
 
 	loss, prob       []float64
+	convolutions     []*refConvolution
 	dense            *refDense // nil: no fully connected layer
 	dLogits          []float64 // of losses with transcripts
 	dWout, dBout, dx []float64
@@ -128,7 +134,7 @@ func (r *reference) forward() {
 	p := r.p
 	var in []float64
 	if !p.OneHot {
-		in = features(r.Data)
+		in = convolved(r, features(r.Data))
 	}
 	pass := &bypass{p: p, from: in, ahead: aheadBy(r, asTheyAre)}
 	for i := range p.Reads() {

@@ -46,7 +46,7 @@ func small() []rnn.Problem {
 			ps = append(ps, base, head, symbols, narrow, short)
 		}
 	}
-	return slices.Concat(ps, normal(), bypassed(), batchNormal(), ahead(), transcribedProblems(), dense())
+	return slices.Concat(ps, normal(), bypassed(), batchNormal(), ahead(), transcribedProblems(), dense(), convolutional())
 }
 
 // batchNormal problems are those of layers that normalise input products over the minibatch.
@@ -128,6 +128,21 @@ func dense() []rnn.Problem {
 		grouped.Output, grouped.Groups, grouped.Weighted, grouped.OneHot = 6, 2, true, true
 		transcribed.Transcript, transcribed.Steps = 3, 6
 		ps = append(ps, base, turned, module, grouped, transcribed)
+	}
+	return ps
+}
+
+// convolutional problems have convolutions in front: of one channel and of several, with even and odd kernels,
+// strides that leave a rest, and kernels larger than the input.
+func convolutional() []rnn.Problem {
+	var ps []rnn.Problem
+	for i, c := range []*cell.Cell{cell.LSTM, cell.RNNReLU, cell.SRU, cell.QRNN2} {
+		base := rnn.Problem{Cell: c, Conv: "3x2x3", Input: 5, Hidden: 4, Layers: 1 + i%2, Batch: 3, Steps: 4, Pass: rnn.Train}
+		two, long, turned := base, base, base
+		two.Conv, two.Input, two.Output, two.Dense = "2x3x4/2+3x2x2/3", 7, 5, 4
+		long.Conv, long.Steps, long.Input, long.Skip, long.Norm = "1x9x8+2x1x1", 3, 2, 1, rnn.NormBatch
+		turned.Direction, turned.Output, turned.Transcript, turned.Steps = rnn.Direction(i), 4, 2, 6
+		ps = append(ps, base, two, long, turned)
 	}
 	return ps
 }

@@ -28,10 +28,10 @@ type Covered struct {
 
 // Stepwise tells whether the plan's schedule keeps what a stepwise check needs: the states of all
 // steps and, where training, the gradients of all steps. Sequences with lengths of their own, or
-// with resets, are not checked this way. Nor are cells with inner gates, layers with a norm, row convolutions and
+// with resets, are not checked this way. Nor are cells with inner gates, layers with a norm, convolutions and
 // fully connected layers: one unit of a step needs the inner value, or the products, of all units, or later steps.
 func Steps(p *rnn.Plan) (states, gradients bool) {
-	if p.Lengths != "" || p.Resets > 0 || p.Cell.Inner > 0 || p.Norm != "" || p.Lookahead > 0 || p.Dense > 0 {
+	if p.Lengths != "" || p.Resets > 0 || p.Cell.Inner > 0 || p.Norm != "" || p.Lookahead > 0 || p.Dense > 0 || p.Conv != "" {
 		return false, false
 	}
 	kept := p.Pass == rnn.Train && p.History == 0

@@ -103,6 +103,9 @@ func Arrays(d *rnn.Data, answer []oracle.Tensor, from Source) ([]Array, error) {
 	if n := d.Problem.Transcript; n > 0 {
 		return nil, fmt.Errorf("torch: an export has losses of steps, not of transcripts, but transcript is %d labels: set transcript to none", n)
 	}
+	if d.Problem.Conv != "" {
+		return nil, fmt.Errorf("torch: an export has no convolutions yet, but conv is %s: set conv to none", d.Problem.Conv)
+	}
 	l := layout{Data: d, p: d.Problem, answer: make(map[string]oracle.Tensor)}
 	for _, t := range answer {
 		l.answer[t.Name] = t
