@@ -305,6 +305,560 @@ DATA mask<>+120(SB)/4, $0x00000000
 DATA mask<>+124(SB)/4, $0x00000000
 GLOBL mask<>(SB), RODATA|NOPTR, $128
 
+// func linearForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, MMX+
+TEXT ·linearForwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ       56(AX), R9
+	IMULQ      DX, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      DX, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), R9
+	VMOVUPS    (R9)(DX*4), Y0
+	MOVQ       8(CX), R9
+	VMOVUPS    (R9)(DX*4), Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       40(CX), R9
+	VMOVUPS    Y0, (R9)(DX*4)
+	MOVQ       16(CX), R9
+	VMOVUPS    (R9)(DX*4), Y1
+	VMULPS     Y1, Y0, Y0
+	MOVQ       24(CX), R9
+	VMOVUPS    (R9)(DX*4), Y1
+	MOVQ       32(CX), R9
+	VMOVUPS    (R9)(DX*4), Y2
+	VADDPS     Y2, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       48(CX), R9
+	TESTQ      R8, R8
+	JNZ        around0
+	VMOVUPS    Y0, (R9)(DX*4)
+	JMP        stored0
+
+around0:
+	VMOVNTPS Y0, (R9)(DX*4)
+
+stored0:
+	MOVQ    16(CX), R9
+	VMOVUPS Y0, (R9)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+tail:
+	ADDQ       $0x08, BX
+	JZ         next
+	LEAQ       mask<>+0(SB), R9
+	MOVQ       $0x00000010, R10
+	SUBQ       BX, R10
+	VMOVUPS    (R9)(R10*4), Y0
+	MOVQ       (CX), BX
+	VMASKMOVPS (BX)(DX*4), Y0, Y0
+	VMOVUPS    (R9)(R10*4), Y1
+	MOVQ       8(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (R9)(R10*4), Y1
+	MOVQ       40(CX), BX
+	VMASKMOVPS Y0, Y1, (BX)(DX*4)
+	VMOVUPS    (R9)(R10*4), Y1
+	MOVQ       16(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    (R9)(R10*4), Y1
+	MOVQ       24(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMOVUPS    (R9)(R10*4), Y2
+	MOVQ       32(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (R9)(R10*4), Y1
+	MOVQ       48(CX), BX
+	VMASKMOVPS Y0, Y1, (BX)(DX*4)
+	VMOVUPS    (R9)(R10*4), Y1
+	MOVQ       16(CX), BX
+	VMASKMOVPS Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       56(AX), R9
+	IMULQ      BX, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      BX, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       40(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       472(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ       16(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       312(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       48(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	MOVQ       16(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	JMP        next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func linearBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, MMX+
+TEXT ·linearBackwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ       216(AX), R8
+	IMULQ      DX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(DX*4), Y0
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       32(CX), R8
+	VMOVUPS    Y0, (R8)(DX*4)
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VMULPS     Y1, Y0, Y1
+	MOVQ       40(CX), R8
+	VMOVUPS    Y1, (R8)(DX*4)
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VMULPS     Y1, Y0, Y0
+	MOVQ       8(CX), R8
+	VMOVUPS    Y0, (R8)(DX*4)
+	ADDQ       $0x08, DX
+	SUBQ       $0x08, BX
+	JGE        loop
+
+tail:
+	ADDQ       $0x08, BX
+	JZ         next
+	LEAQ       mask<>+0(SB), R8
+	MOVQ       $0x00000010, R9
+	SUBQ       BX, R9
+	VMOVUPS    (R8)(R9*4), Y0
+	MOVQ       (CX), BX
+	VMASKMOVPS (BX)(DX*4), Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       8(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       32(CX), BX
+	VMASKMOVPS Y0, Y1, (BX)(DX*4)
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       16(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMULPS     Y1, Y0, Y1
+	VMOVUPS    (R8)(R9*4), Y2
+	MOVQ       40(CX), BX
+	VMASKMOVPS Y1, Y2, (BX)(DX*4)
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       24(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       8(CX), BX
+	VMASKMOVPS Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       216(AX), R8
+	IMULQ      BX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       32(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       392(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	MOVQ       16(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VMULPS     Y1, Y0, Y1
+	MOVQ       40(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       472(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece2done
+
+piece2:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	JMP        next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, MMX+
 TEXT ·linearComposeLoopAVX2(SB), NOSPLIT, $0-104
@@ -568,6 +1122,208 @@ piece1done:
 	MOVQ       24(CX), BX
 	VMOVUPS    76(DX), Y1
 	VMASKMOVPS Y0, Y1, (BX)
+	JMP        next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func linearComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, MMX+
+TEXT ·linearComposeBackwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ    (CX), R8
+	VMOVUPS (R8)(DX*4), Y0
+	MOVQ    8(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	VADDPS  Y1, Y0, Y0
+	MOVQ    16(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	VMULPS  Y1, Y0, Y0
+	MOVQ    24(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	MOVQ    16(CX), R8
+	VMOVUPS (R8)(DX*4), Y2
+	VMULPS  Y2, Y1, Y1
+	MOVQ    8(CX), R8
+	VMOVUPS Y0, (R8)(DX*4)
+	MOVQ    24(CX), R8
+	VMOVUPS Y1, (R8)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+tail:
+	ADDQ       $0x08, BX
+	JZ         next
+	LEAQ       mask<>+0(SB), R8
+	MOVQ       $0x00000010, R9
+	SUBQ       BX, R9
+	VMOVUPS    (R8)(R9*4), Y0
+	MOVQ       (CX), BX
+	VMASKMOVPS (BX)(DX*4), Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       8(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       16(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       24(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMOVUPS    (R8)(R9*4), Y2
+	MOVQ       16(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y2, Y2
+	VMULPS     Y2, Y1, Y1
+	VMOVUPS    (R8)(R9*4), Y2
+	MOVQ       8(CX), BX
+	VMASKMOVPS Y0, Y2, (BX)(DX*4)
+	VMOVUPS    (R8)(R9*4), Y0
+	MOVQ       24(CX), BX
+	VMASKMOVPS Y1, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       (CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	VMULPS     Y2, Y1, Y1
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS Y0, Y2, (BX)
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS Y1, Y0, (BX)
 	JMP        next
 
 done:
@@ -1256,6 +2012,907 @@ DATA c7fffffff<>+20(SB)/4, $0x7fffffff
 DATA c7fffffff<>+24(SB)/4, $0x7fffffff
 DATA c7fffffff<>+28(SB)/4, $0x7fffffff
 GLOBL c7fffffff<>(SB), RODATA|NOPTR, $32
+
+// func gilrForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·gilrForwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ         56(AX), R9
+	IMULQ        DX, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         376(AX), R9
+	IMULQ        DX, R9
+	ADDQ         368(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         32(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(DX*4), Y0
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         40(CX), R9
+	VMOVUPS      Y0, (R9)(DX*4)
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         48(CX), R9
+	VMOVUPS      Y1, (R9)(DX*4)
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	VMULPS       Y2, Y0, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMULPS       Y1, Y3, Y0
+	VADDPS       Y0, Y2, Y0
+	MOVQ         56(CX), R9
+	TESTQ        R8, R8
+	JNZ          around0
+	VMOVUPS      Y0, (R9)(DX*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Y0, (R9)(DX*4)
+
+stored0:
+	MOVQ    32(CX), R9
+	VMOVUPS Y0, (R9)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+tail:
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), R9
+	MOVQ         $0x00000010, R10
+	SUBQ         BX, R10
+	VMOVUPS      (R9)(R10*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y0, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMULPS       Y1, Y3, Y0
+	VADDPS       Y0, Y2, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       56(AX), R9
+	IMULQ      BX, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      BX, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         40(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         472(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         48(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         552(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   Y1, Y2, (BX)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VMULPS     Y2, Y0, Y2
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VSUBPS     Y0, Y3, Y3
+	VMULPS     Y1, Y3, Y0
+	VADDPS     Y0, Y2, Y0
+	MOVQ       56(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	JMP        next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func gilrBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, FMA3, MMX+
+TEXT ·gilrBackwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ         376(AX), R8
+	IMULQ        DX, R8
+	ADDQ         368(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VMULPS       Y1, Y0, Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMULPS       Y3, Y0, Y2
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Y3
+	VMULPS       Y3, Y0, Y3
+	VADDPS       Y3, Y1, Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y3
+	VMULPS       Y3, Y0, Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      Y0, (R8)(DX*4)
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y0, Y0, Y3
+	VMULPS       Y2, Y3, Y3
+	MOVQ         40(CX), R8
+	VMOVUPS      Y3, (R8)(DX*4)
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMULPS       Y0, Y1, Y0
+	VMULPS       Y0, Y2, Y2
+	MOVQ         48(CX), R8
+	VMOVUPS      Y2, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), R8
+	MOVQ         $0x00000010, R9
+	SUBQ         BX, R9
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMULPS       Y3, Y0, Y2
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y0, Y3
+	VADDPS       Y3, Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         8(CX), BX
+	VMASKMOVPS   Y0, Y3, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y0, Y0, Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y3, Y0, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMULPS       Y0, Y1, Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         48(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       376(AX), R8
+	IMULQ      BX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMULPS     Y1, Y0, Y1
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VSUBPS     Y2, Y3, Y3
+	VMULPS     Y3, Y0, Y2
+	VXORPS     c80000000<>+0(SB), Y1, Y1
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VMULPS     Y3, Y0, Y3
+	VADDPS     Y3, Y1, Y1
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	DECQ       R9
+	JZ         piece2done
+
+piece2:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS (BX), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	VMULPS     Y3, Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS Y0, Y3, (BX)
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R9
+	JZ         piece3done
+
+piece3:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y0, Y0
+	DECQ       R9
+	JNZ        piece3
+
+piece3done:
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y0, Y0, Y3
+	VMULPS       Y2, Y3, Y3
+	MOVQ         40(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         472(AX), R10
+	VMOVUPS      (R8), Y0
+	VMASKMOVPS   Y3, Y0, (BX)
+	DECQ         R9
+	JZ           piece4done
+
+piece4:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y3, Y0, (BX)
+	DECQ       R9
+	JNZ        piece4
+
+piece4done:
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R9
+	JZ         piece5done
+
+piece5:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y0, Y0
+	DECQ       R9
+	JNZ        piece5
+
+piece5done:
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y0, Y2, Y2
+	VMULPS     Y0, Y1, Y0
+	VMULPS     Y0, Y2, Y2
+	MOVQ       48(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), DX
+	MOVQ       552(AX), R9
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y2, Y0, (BX)
+	DECQ       DX
+	JZ         piece6done
+
+piece6:
+	ADDQ       R9, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y2, Y0, (BX)
+	DECQ       DX
+	JNZ        piece6
+
+piece6done:
+	JMP next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
 
 // func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
@@ -2377,6 +4034,1559 @@ done:
 	VZEROUPPER
 	RET
 
+// func sruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·sruForwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ         56(AX), R9
+	IMULQ        DX, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         696(AX), R9
+	IMULQ        DX, R9
+	ADDQ         688(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         64(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(DX*4), Y0
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         72(CX), R9
+	VMOVUPS      Y0, (R9)(DX*4)
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         80(CX), R9
+	VMOVUPS      Y1, (R9)(DX*4)
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	MOVQ         40(CX), R9
+	VMOVUPS      (R9)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VDIVPS       Y3, Y2, Y2
+	MOVQ         88(CX), R9
+	VMOVUPS      Y2, (R9)(DX*4)
+	MOVQ         48(CX), R9
+	VMOVUPS      (R9)(DX*4), Y3
+	MOVQ         56(CX), R9
+	VMOVUPS      (R9)(DX*4), Y4
+	VADDPS       Y4, Y3, Y3
+	MOVQ         96(CX), R9
+	VMOVUPS      Y3, (R9)(DX*4)
+	MOVQ         64(CX), R9
+	VMOVUPS      (R9)(DX*4), Y4
+	VMULPS       Y4, Y1, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VSUBPS       Y1, Y5, Y5
+	VMULPS       Y0, Y5, Y0
+	VADDPS       Y0, Y4, Y0
+	MOVQ         104(CX), R9
+	TESTQ        R8, R8
+	JNZ          around0
+	VMOVUPS      Y0, (R9)(DX*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Y0, (R9)(DX*4)
+
+stored0:
+	MOVQ         64(CX), R9
+	VMOVUPS      Y0, (R9)(DX*4)
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y1, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
+	VFMADD231PS  Y5, Y1, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y1
+	VDIVPS       Y1, Y4, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMULPS       Y3, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         112(CX), R9
+	TESTQ        R8, R8
+	JNZ          around1
+	VMOVUPS      Y0, (R9)(DX*4)
+	JMP          stored1
+
+around1:
+	VMOVNTPS Y0, (R9)(DX*4)
+
+stored1:
+	ADDQ $0x08, DX
+	SUBQ $0x08, BX
+	JGE  loop
+
+tail:
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), R9
+	MOVQ         $0x00000010, R10
+	SUBQ         BX, R10
+	VMOVUPS      (R9)(R10*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      (R9)(R10*4), Y4
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VMOVUPS      (R9)(R10*4), Y4
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y3, Y4, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y4
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
+	VMULPS       Y4, Y1, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VSUBPS       Y1, Y5, Y5
+	VMULPS       Y0, Y5, Y0
+	VADDPS       Y0, Y4, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         104(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y1, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
+	VFMADD231PS  Y5, Y1, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y1
+	VDIVPS       Y1, Y4, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMULPS       Y3, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         112(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1160(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       56(AX), R9
+	IMULQ      BX, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       696(AX), R9
+	IMULQ      BX, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       72(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       792(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         80(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         872(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   Y1, Y2, (BX)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	MOVQ       32(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       392(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R10
+	JZ         piece4done
+
+piece4:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VDIVPS       Y3, Y2, Y2
+	MOVQ         88(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         952(AX), R11
+	VMOVUPS      (R9), Y3
+	VMASKMOVPS   Y2, Y3, (BX)
+	DECQ         R10
+	JZ           piece5done
+
+piece5:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS Y2, Y3, (BX)
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	MOVQ       48(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       552(AX), R11
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	DECQ       R10
+	JZ         piece6done
+
+piece6:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS (BX), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R10
+	JNZ        piece6
+
+piece6done:
+	MOVQ       56(CX), BX
+	VMOVUPS    76(DX), Y4
+	VMASKMOVPS (BX), Y4, Y4
+	VADDPS     Y4, Y3, Y3
+	MOVQ       96(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       1032(AX), R11
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS Y3, Y4, (BX)
+	DECQ       R10
+	JZ         piece7done
+
+piece7:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS Y3, Y4, (BX)
+	DECQ       R10
+	JNZ        piece7
+
+piece7done:
+	MOVQ         64(CX), BX
+	VMOVUPS      76(DX), Y4
+	VMASKMOVPS   (BX), Y4, Y4
+	VMULPS       Y4, Y1, Y4
+	VMOVUPS      c3f800000<>+0(SB), Y5
+	VSUBPS       Y1, Y5, Y5
+	VMULPS       Y0, Y5, Y0
+	VADDPS       Y0, Y4, Y0
+	MOVQ         104(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         64(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y1, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y4
+	VFMADD231PS  Y5, Y1, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y1
+	VDIVPS       Y1, Y4, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMULPS       Y3, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         112(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func sruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·sruBackwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ         376(AX), R8
+	IMULQ        DX, R8
+	ADDQ         368(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         696(AX), R8
+	IMULQ        DX, R8
+	ADDQ         688(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         64(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VMULPS       Y1, Y0, Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMULPS       Y3, Y0, Y2
+	MOVQ         72(CX), R8
+	VMOVUPS      Y2, (R8)(DX*4)
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VMULPS       Y2, Y0, Y3
+	VADDPS       Y3, Y1, Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y3
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y0, Y3, Y3
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	VADDPS       Y3, Y0, Y0
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMULPS       Y2, Y0, Y2
+	MOVQ         56(CX), R8
+	VMOVUPS      (R8)(DX*4), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMULPS       Y4, Y0, Y3
+	MOVQ         80(CX), R8
+	VMOVUPS      Y3, (R8)(DX*4)
+	VXORPS       c80000000<>+0(SB), Y2, Y2
+	MOVQ         64(CX), R8
+	VMOVUPS      (R8)(DX*4), Y3
+	VMULPS       Y3, Y0, Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         56(CX), R8
+	VMOVUPS      (R8)(DX*4), Y3
+	VMULPS       Y3, Y0, Y0
+	MOVQ         40(CX), R8
+	VMOVUPS      Y0, (R8)(DX*4)
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMULPS       Y0, Y1, Y0
+	VMULPS       Y0, Y3, Y3
+	MOVQ         88(CX), R8
+	VMOVUPS      Y3, (R8)(DX*4)
+	MOVQ         56(CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMULPS       Y0, Y2, Y0
+	VMULPS       Y0, Y1, Y1
+	MOVQ         96(CX), R8
+	VMOVUPS      Y1, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), R8
+	MOVQ         $0x00000010, R9
+	SUBQ         BX, R9
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMULPS       Y3, Y0, Y2
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VMULPS       Y2, Y0, Y3
+	VADDPS       Y3, Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VADDPS       Y3, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y0, Y2
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMULPS       Y4, Y0, Y3
+	VMOVUPS      (R8)(R9*4), Y4
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y3, Y4, (BX)(DX*4)
+	VXORPS       c80000000<>+0(SB), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y0, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y0, Y3, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMULPS       Y0, Y1, Y0
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y3, Y0, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMULPS       Y0, Y2, Y0
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y1, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       376(AX), R8
+	IMULQ      BX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       696(AX), R8
+	IMULQ      BX, R8
+	ADDQ       688(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       64(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMULPS     Y1, Y0, Y1
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VSUBPS     Y2, Y3, Y3
+	VMULPS     Y3, Y0, Y2
+	MOVQ       72(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       792(AX), R10
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS Y2, Y3, (BX)
+	DECQ       R9
+	JZ         piece2done
+
+piece2:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS Y2, Y3, (BX)
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VMULPS       Y2, Y0, Y3
+	VADDPS       Y3, Y1, Y1
+	MOVQ         24(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         312(AX), R10
+	VMOVUPS      (R8), Y3
+	VMASKMOVPS   (BX), Y3, Y3
+	DECQ         R9
+	JZ           piece3done
+
+piece3:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS (BX), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R9
+	JNZ        piece3
+
+piece3done:
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y0, Y3, Y3
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y0
+	VMASKMOVPS   (BX), Y0, Y0
+	VADDPS       Y3, Y0, Y0
+	MOVQ         48(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         552(AX), R10
+	VMOVUPS      (R8), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	DECQ         R9
+	JZ           piece4done
+
+piece4:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece4
+
+piece4done:
+	VMULPS     Y2, Y0, Y2
+	MOVQ       56(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       632(AX), R10
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	DECQ       R9
+	JZ         piece5done
+
+piece5:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS (BX), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R9
+	JNZ        piece5
+
+piece5done:
+	VMOVUPS    c3f800000<>+0(SB), Y4
+	VSUBPS     Y3, Y4, Y4
+	VMULPS     Y4, Y0, Y3
+	MOVQ       80(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       872(AX), R10
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS Y3, Y4, (BX)
+	DECQ       R9
+	JZ         piece6done
+
+piece6:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS Y3, Y4, (BX)
+	DECQ       R9
+	JNZ        piece6
+
+piece6done:
+	VXORPS     c80000000<>+0(SB), Y2, Y2
+	MOVQ       64(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VMULPS     Y3, Y0, Y3
+	VADDPS     Y3, Y2, Y2
+	MOVQ       56(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       632(AX), R10
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	DECQ       R9
+	JZ         piece7done
+
+piece7:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS (BX), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R9
+	JNZ        piece7
+
+piece7done:
+	VMULPS     Y3, Y0, Y0
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS Y0, Y3, (BX)
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R9
+	JZ         piece8done
+
+piece8:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y0, Y0
+	DECQ       R9
+	JNZ        piece8
+
+piece8done:
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VSUBPS     Y0, Y3, Y3
+	VMULPS     Y0, Y1, Y0
+	VMULPS     Y0, Y3, Y3
+	MOVQ       88(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       952(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y3, Y0, (BX)
+	DECQ       R9
+	JZ         piece9done
+
+piece9:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y3, Y0, (BX)
+	DECQ       R9
+	JNZ        piece9
+
+piece9done:
+	MOVQ       56(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       632(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R9
+	JZ         piece10done
+
+piece10:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R9
+	JNZ        piece10
+
+piece10done:
+	VMOVUPS    c3f800000<>+0(SB), Y1
+	VSUBPS     Y0, Y1, Y1
+	VMULPS     Y0, Y2, Y0
+	VMULPS     Y0, Y1, Y1
+	MOVQ       96(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), DX
+	MOVQ       1032(AX), R9
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y1, Y0, (BX)
+	DECQ       DX
+	JZ         piece11done
+
+piece11:
+	ADDQ       R9, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y1, Y0, (BX)
+	DECQ       DX
+	JNZ        piece11
+
+piece11done:
+	JMP next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·sruComposeLoopAVX2(SB), NOSPLIT, $0-104
@@ -2734,6 +5944,383 @@ piece1done:
 	VMOVUPS      76(DX), Y0
 	VMASKMOVPS   Y3, Y0, (BX)
 	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func sruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·sruComposeBackwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ         216(AX), R8
+	IMULQ        DX, R8
+	ADDQ         208(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMULPS       Y0, Y2, Y2
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	VADDPS       Y2, Y0, Y0
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VMULPS       Y1, Y0, Y0
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	MOVQ         32(CX), R8
+	VMOVUPS      Y0, (R8)(DX*4)
+	MOVQ         48(CX), R8
+	VMOVUPS      Y1, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), R8
+	MOVQ         $0x00000010, R9
+	SUBQ         BX, R9
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   Y0, Y2, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         48(CX), BX
+	VMASKMOVPS   Y1, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ         BX, BX
+	MOVQ         216(AX), R8
+	IMULQ        BX, R8
+	ADDQ         208(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), BX
+	VMOVUPS      76(DX), Y0
+	VMASKMOVPS   (BX), Y0, Y0
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         24(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         312(AX), R10
+	VMOVUPS      (R8), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	DECQ         R9
+	JZ           piece0done
+
+piece0:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VFNMADD231PS Y1, Y1, Y2
+	VMULPS       Y0, Y2, Y2
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y0
+	VMASKMOVPS   (BX), Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	MOVQ         40(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         472(AX), R10
+	VMOVUPS      (R8), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	DECQ         R9
+	JZ           piece1done
+
+piece1:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       48(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	MOVQ       40(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       472(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece2done
+
+piece2:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	VMULPS     Y2, Y1, Y1
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS Y0, Y2, (BX)
+	MOVQ       48(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS Y1, Y0, (BX)
+	JMP        next
 
 done:
 	SFENCE
@@ -3350,6 +6937,1288 @@ done:
 	VZEROUPPER
 	RET
 
+// func qrnnForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·qrnnForwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ         56(AX), R9
+	IMULQ        DX, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         536(AX), R9
+	IMULQ        DX, R9
+	ADDQ         528(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         48(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(DX*4), Y0
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y3
+	VFNMADD231PS c3eb17218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb082e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3d35f5ff<>+0(SB), Y3
+	VFMADD213PS  c3e0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f7fffff<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y4
+	VFMADD213PS  Y2, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y2
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y2
+	VFMADD231PS  Y3, Y1, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	MOVQ         56(CX), R9
+	VMOVUPS      Y0, (R9)(DX*4)
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         64(CX), R9
+	VMOVUPS      Y1, (R9)(DX*4)
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	MOVQ         40(CX), R9
+	VMOVUPS      (R9)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VDIVPS       Y3, Y2, Y2
+	MOVQ         72(CX), R9
+	VMOVUPS      Y2, (R9)(DX*4)
+	MOVQ         48(CX), R9
+	VMOVUPS      (R9)(DX*4), Y3
+	VMULPS       Y3, Y1, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMULPS       Y0, Y4, Y0
+	VADDPS       Y0, Y3, Y0
+	MOVQ         80(CX), R9
+	TESTQ        R8, R8
+	JNZ          around0
+	VMOVUPS      Y0, (R9)(DX*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Y0, (R9)(DX*4)
+
+stored0:
+	MOVQ    48(CX), R9
+	VMOVUPS Y0, (R9)(DX*4)
+	VMULPS  Y0, Y2, Y0
+	MOVQ    88(CX), R9
+	TESTQ   R8, R8
+	JNZ     around1
+	VMOVUPS Y0, (R9)(DX*4)
+	JMP     stored1
+
+around1:
+	VMOVNTPS Y0, (R9)(DX*4)
+
+stored1:
+	ADDQ $0x08, DX
+	SUBQ $0x08, BX
+	JGE  loop
+
+tail:
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), R9
+	MOVQ         $0x00000010, R10
+	SUBQ         BX, R10
+	VMOVUPS      (R9)(R10*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y3
+	VFNMADD231PS c3eb17218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb082e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3d35f5ff<>+0(SB), Y3
+	VFMADD213PS  c3e0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f7fffff<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y4
+	VFMADD213PS  Y2, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y2
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y2
+	VFMADD231PS  Y3, Y1, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y1, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y1, Y4, Y4
+	VMULPS       Y0, Y4, Y0
+	VADDPS       Y0, Y3, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         48(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMULPS       Y0, Y2, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       56(AX), R9
+	IMULQ      BX, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       536(AX), R9
+	IMULQ      BX, R9
+	ADDQ       528(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       48(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc1a00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b40007f<>+0(SB), Y1
+	VFMADD231PS  c4038aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b40007f<>+0(SB), Y1, Y3
+	VFNMADD231PS c3eb17218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb082e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3d35f5ff<>+0(SB), Y3
+	VFMADD213PS  c3e0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f7fffff<>+0(SB), Y2, Y3
+	VMULPS       Y2, Y2, Y4
+	VFMADD213PS  Y2, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VMOVUPS      cbf000000<>+0(SB), Y2
+	VFMADD231PS  c3f000000<>+0(SB), Y1, Y2
+	VFMADD231PS  Y3, Y1, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       c7fffffff<>+0(SB), Y1, Y1
+	VANDPS       c80000000<>+0(SB), Y0, Y0
+	VORPS        Y1, Y0, Y0
+	MOVQ         56(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         632(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         64(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         712(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   Y1, Y2, (BX)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	MOVQ       32(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       392(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R10
+	JZ         piece4done
+
+piece4:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	MOVQ         40(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y2, Y5, Y4, Y2
+	VDIVPS       Y3, Y2, Y2
+	MOVQ         72(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         792(AX), R11
+	VMOVUPS      (R9), Y3
+	VMASKMOVPS   Y2, Y3, (BX)
+	DECQ         R10
+	JZ           piece5done
+
+piece5:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS Y2, Y3, (BX)
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	MOVQ       48(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VMULPS     Y3, Y1, Y3
+	VMOVUPS    c3f800000<>+0(SB), Y4
+	VSUBPS     Y1, Y4, Y4
+	VMULPS     Y0, Y4, Y0
+	VADDPS     Y0, Y3, Y0
+	MOVQ       80(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	MOVQ       48(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	VMULPS     Y0, Y2, Y0
+	MOVQ       88(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	JMP        next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func qrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, FMA3, MMX+
+TEXT ·qrnnBackwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ         216(AX), R8
+	IMULQ        DX, R8
+	ADDQ         208(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         616(AX), R8
+	IMULQ        DX, R8
+	ADDQ         608(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         56(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VMULPS       Y1, Y0, Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMULPS       Y2, Y0, Y0
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VADDPS       Y0, Y2, Y0
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMULPS       Y2, Y0, Y2
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(DX*4), Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMULPS       Y4, Y0, Y3
+	VXORPS       c80000000<>+0(SB), Y2, Y2
+	MOVQ         56(CX), R8
+	VMOVUPS      (R8)(DX*4), Y4
+	VMULPS       Y4, Y0, Y4
+	VADDPS       Y4, Y2, Y2
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(DX*4), Y4
+	VMULPS       Y4, Y0, Y0
+	MOVQ         32(CX), R8
+	VMOVUPS      Y0, (R8)(DX*4)
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y0, Y1, Y0
+	VMULPS       Y0, Y4, Y4
+	MOVQ         64(CX), R8
+	VMOVUPS      Y4, (R8)(DX*4)
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMULPS       Y0, Y2, Y0
+	VMULPS       Y0, Y1, Y1
+	MOVQ         72(CX), R8
+	VMOVUPS      Y1, (R8)(DX*4)
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VFNMADD231PS Y0, Y0, Y1
+	VMULPS       Y3, Y1, Y1
+	MOVQ         80(CX), R8
+	VMOVUPS      Y1, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), R8
+	MOVQ         $0x00000010, R9
+	SUBQ         BX, R9
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VADDPS       Y0, Y2, Y0
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y0, Y2
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMULPS       Y4, Y0, Y3
+	VXORPS       c80000000<>+0(SB), Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y4
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
+	VMULPS       Y4, Y0, Y4
+	VADDPS       Y4, Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y4
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y4
+	MOVQ         32(CX), BX
+	VMASKMOVPS   Y0, Y4, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMULPS       Y0, Y1, Y0
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y4, Y0, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VSUBPS       Y0, Y1, Y1
+	VMULPS       Y0, Y2, Y0
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y1, Y0, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VFNMADD231PS Y0, Y0, Y1
+	VMULPS       Y3, Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y1, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       216(AX), R8
+	IMULQ      BX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       616(AX), R8
+	IMULQ      BX, R8
+	ADDQ       608(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       56(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VMULPS     Y1, Y0, Y1
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMULPS     Y2, Y0, Y0
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VADDPS     Y0, Y2, Y0
+	MOVQ       40(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       472(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	VMULPS     Y2, Y0, Y2
+	MOVQ       48(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       552(AX), R10
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	DECQ       R9
+	JZ         piece2done
+
+piece2:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS (BX), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	VMOVUPS    c3f800000<>+0(SB), Y4
+	VSUBPS     Y3, Y4, Y4
+	VMULPS     Y4, Y0, Y3
+	VXORPS     c80000000<>+0(SB), Y2, Y2
+	MOVQ       56(CX), BX
+	VMOVUPS    76(DX), Y4
+	VMASKMOVPS (BX), Y4, Y4
+	VMULPS     Y4, Y0, Y4
+	VADDPS     Y4, Y2, Y2
+	MOVQ       48(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       552(AX), R10
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS (BX), Y4, Y4
+	DECQ       R9
+	JZ         piece3done
+
+piece3:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y5
+	VMASKMOVPS (BX), Y5, Y5
+	VORPS      Y5, Y4, Y4
+	DECQ       R9
+	JNZ        piece3
+
+piece3done:
+	VMULPS     Y4, Y0, Y0
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y4
+	VMASKMOVPS Y0, Y4, (BX)
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R9
+	JZ         piece4done
+
+piece4:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS (BX), Y4, Y4
+	VORPS      Y4, Y0, Y0
+	DECQ       R9
+	JNZ        piece4
+
+piece4done:
+	VMOVUPS    c3f800000<>+0(SB), Y4
+	VSUBPS     Y0, Y4, Y4
+	VMULPS     Y0, Y1, Y0
+	VMULPS     Y0, Y4, Y4
+	MOVQ       64(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       712(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y4, Y0, (BX)
+	DECQ       R9
+	JZ         piece5done
+
+piece5:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y4, Y0, (BX)
+	DECQ       R9
+	JNZ        piece5
+
+piece5done:
+	MOVQ       48(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       552(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R9
+	JZ         piece6done
+
+piece6:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R9
+	JNZ        piece6
+
+piece6done:
+	VMOVUPS    c3f800000<>+0(SB), Y1
+	VSUBPS     Y0, Y1, Y1
+	VMULPS     Y0, Y2, Y0
+	VMULPS     Y0, Y1, Y1
+	MOVQ       72(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       792(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y1, Y0, (BX)
+	DECQ       R9
+	JZ         piece7done
+
+piece7:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y1, Y0, (BX)
+	DECQ       R9
+	JNZ        piece7
+
+piece7done:
+	MOVQ       40(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       472(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R9
+	JZ         piece8done
+
+piece8:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R9
+	JNZ        piece8
+
+piece8done:
+	VMOVUPS      c3f800000<>+0(SB), Y1
+	VFNMADD231PS Y0, Y0, Y1
+	VMULPS       Y3, Y1, Y1
+	MOVQ         80(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), DX
+	MOVQ         872(AX), R9
+	VMOVUPS      (R8), Y0
+	VMASKMOVPS   Y1, Y0, (BX)
+	DECQ         DX
+	JZ           piece9done
+
+piece9:
+	ADDQ       R9, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y1, Y0, (BX)
+	DECQ       DX
+	JNZ        piece9
+
+piece9done:
+	JMP next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·qrnnComposeLoopAVX2(SB), NOSPLIT, $0-104
@@ -3779,6 +8648,270 @@ piece1done:
 	VMOVUPS      76(DX), Y0
 	VMASKMOVPS   Y3, Y0, (BX)
 	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func qrnnComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, MMX+
+TEXT ·qrnnComposeBackwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ    (CX), R8
+	VMOVUPS (R8)(DX*4), Y0
+	MOVQ    8(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	VADDPS  Y1, Y0, Y0
+	MOVQ    16(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	VMULPS  Y1, Y0, Y0
+	MOVQ    24(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	VADDPS  Y0, Y1, Y0
+	MOVQ    32(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	VMULPS  Y1, Y0, Y0
+	MOVQ    40(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	MOVQ    32(CX), R8
+	VMOVUPS (R8)(DX*4), Y2
+	VMULPS  Y2, Y1, Y1
+	MOVQ    24(CX), R8
+	VMOVUPS Y0, (R8)(DX*4)
+	MOVQ    40(CX), R8
+	VMOVUPS Y1, (R8)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+tail:
+	ADDQ       $0x08, BX
+	JZ         next
+	LEAQ       mask<>+0(SB), R8
+	MOVQ       $0x00000010, R9
+	SUBQ       BX, R9
+	VMOVUPS    (R8)(R9*4), Y0
+	MOVQ       (CX), BX
+	VMASKMOVPS (BX)(DX*4), Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       8(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       16(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       24(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VADDPS     Y0, Y1, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       32(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       40(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMOVUPS    (R8)(R9*4), Y2
+	MOVQ       32(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y2, Y2
+	VMULPS     Y2, Y1, Y1
+	VMOVUPS    (R8)(R9*4), Y2
+	MOVQ       24(CX), BX
+	VMASKMOVPS Y0, Y2, (BX)(DX*4)
+	VMOVUPS    (R8)(R9*4), Y0
+	MOVQ       40(CX), BX
+	VMASKMOVPS Y1, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       (CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y0, Y1, Y0
+	MOVQ       32(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       392(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	MOVQ       32(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       392(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece2done
+
+piece2:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	VMULPS     Y2, Y1, Y1
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS Y0, Y2, (BX)
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS Y1, Y0, (BX)
+	JMP        next
 
 done:
 	SFENCE
@@ -4810,6 +9943,1809 @@ done:
 	VZEROUPPER
 	RET
 
+// func lsLstmCoreForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·lsLstmCoreForwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 1040(AX), DX
+	MOVQ 1064(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 1120(AX), DX
+	MOVQ 1144(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 1200(AX), DX
+	MOVQ 1224(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 1280(AX), DX
+	MOVQ 1304(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 1360(AX), DX
+	MOVQ 1384(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 1440(AX), DX
+	MOVQ 1464(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 1520(AX), DX
+	MOVQ 1544(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 1600(AX), DX
+	MOVQ 1624(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 1680(AX), DX
+	MOVQ 1704(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 1760(AX), DX
+	MOVQ 1784(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ         696(AX), R9
+	IMULQ        DX, R9
+	ADDQ         688(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         64(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         704(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         856(AX), R9
+	IMULQ        DX, R9
+	ADDQ         848(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         80(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         864(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         1016(AX), R9
+	IMULQ        DX, R9
+	ADDQ         1008(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         96(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(DX*4), Y0
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         136(CX), R9
+	VMOVUPS      Y0, (R9)(DX*4)
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	MOVQ         40(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         48(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	MOVQ         56(CX), R9
+	VMOVUPS      (R9)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         144(CX), R9
+	VMOVUPS      Y1, (R9)(DX*4)
+	VMULPS       Y1, Y0, Y0
+	MOVQ         64(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	MOVQ         72(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         80(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	MOVQ         88(CX), R9
+	VMOVUPS      (R9)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         152(CX), R9
+	VMOVUPS      Y1, (R9)(DX*4)
+	MOVQ         96(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y0, Y1, Y0
+	MOVQ         160(CX), R9
+	TESTQ        R8, R8
+	JNZ          around0
+	VMOVUPS      Y0, (R9)(DX*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Y0, (R9)(DX*4)
+
+stored0:
+	MOVQ         96(CX), R9
+	VMOVUPS      Y0, (R9)(DX*4)
+	MOVQ         104(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	MOVQ         112(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         120(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	MOVQ         128(CX), R9
+	VMOVUPS      (R9)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         168(CX), R9
+	VMOVUPS      Y1, (R9)(DX*4)
+	VMULPS       Y0, Y1, Y0
+	MOVQ         176(CX), R9
+	TESTQ        R8, R8
+	JNZ          around1
+	VMOVUPS      Y0, (R9)(DX*4)
+	JMP          stored1
+
+around1:
+	VMOVNTPS Y0, (R9)(DX*4)
+
+stored1:
+	ADDQ $0x08, DX
+	SUBQ $0x08, BX
+	JGE  loop
+
+tail:
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), R9
+	MOVQ         $0x00000010, R10
+	SUBQ         BX, R10
+	VMOVUPS      (R9)(R10*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         136(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         144(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         72(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         80(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         88(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         152(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         96(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y0, Y1, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         160(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         104(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         112(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         120(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         128(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         168(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         176(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1792(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1160(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1240(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1320(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1400(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1480(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1560(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1640(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1720(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1800(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       696(AX), R9
+	IMULQ      BX, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       704(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       856(AX), R9
+	IMULQ      BX, R9
+	ADDQ       848(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       80(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       864(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       1016(AX), R9
+	IMULQ      BX, R9
+	ADDQ       1008(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       96(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R10
+	JZ         piece1done
+
+piece1:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         136(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         1432(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	DECQ         R10
+	JZ           piece2done
+
+piece2:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ       32(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       392(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R10
+	JZ         piece3done
+
+piece3:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       48(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       552(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R10
+	JZ         piece4done
+
+piece4:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	MOVQ         56(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc1a00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b40007f<>+0(SB), Y2
+	VFMADD231PS  c4038aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b40007f<>+0(SB), Y2, Y4
+	VFNMADD231PS c3eb17218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb082e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3d35f5ff<>+0(SB), Y4
+	VFMADD213PS  c3e0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f7fffff<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VMOVUPS      cbf000000<>+0(SB), Y3
+	VFMADD231PS  c3f000000<>+0(SB), Y2, Y3
+	VFMADD231PS  Y4, Y2, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y2
+	VDIVPS       Y2, Y3, Y2
+	VANDPS       c7fffffff<>+0(SB), Y2, Y2
+	VANDPS       c80000000<>+0(SB), Y1, Y1
+	VORPS        Y2, Y1, Y1
+	MOVQ         144(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         1512(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   Y1, Y2, (BX)
+	DECQ         R10
+	JZ           piece5done
+
+piece5:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       64(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       712(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R10
+	JZ         piece6done
+
+piece6:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece6
+
+piece6done:
+	MOVQ       72(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       80(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       872(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R10
+	JZ         piece7done
+
+piece7:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece7
+
+piece7done:
+	MOVQ         88(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         152(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         1592(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   Y1, Y2, (BX)
+	DECQ         R10
+	JZ           piece8done
+
+piece8:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	DECQ       R10
+	JNZ        piece8
+
+piece8done:
+	MOVQ       96(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VMULPS     Y2, Y1, Y1
+	VADDPS     Y0, Y1, Y0
+	MOVQ       160(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	MOVQ       96(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	MOVQ       104(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       1112(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R10
+	JZ         piece9done
+
+piece9:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece9
+
+piece9done:
+	MOVQ       112(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       120(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       1272(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R10
+	JZ         piece10done
+
+piece10:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece10
+
+piece10done:
+	MOVQ         128(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         168(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         1752(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   Y1, Y2, (BX)
+	DECQ         R10
+	JZ           piece11done
+
+piece11:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	DECQ       R10
+	JNZ        piece11
+
+piece11done:
+	VMULPS     Y0, Y1, Y0
+	MOVQ       176(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	JMP        next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func lsLstmCoreBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, FMA3, MMX+
+TEXT ·lsLstmCoreBackwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 960(AX), DX
+	MOVQ 984(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ         216(AX), R8
+	IMULQ        DX, R8
+	ADDQ         208(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         456(AX), R8
+	IMULQ        DX, R8
+	ADDQ         448(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VMULPS       Y1, Y0, Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMULPS       Y2, Y0, Y0
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VADDPS       Y0, Y2, Y0
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	MOVQ         72(CX), R8
+	VMOVUPS      Y3, (R8)(DX*4)
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VMULPS       Y1, Y0, Y1
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMULPS       Y2, Y0, Y2
+	MOVQ         32(CX), R8
+	VMOVUPS      Y2, (R8)(DX*4)
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	MOVQ         80(CX), R8
+	VMOVUPS      Y3, (R8)(DX*4)
+	MOVQ         56(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VMULPS       Y1, Y0, Y1
+	MOVQ         64(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMULPS       Y2, Y0, Y0
+	MOVQ         56(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y0, Y3, Y3
+	MOVQ         88(CX), R8
+	VMOVUPS      Y3, (R8)(DX*4)
+	MOVQ         64(CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMULPS       Y0, Y1, Y0
+	VMULPS       Y0, Y2, Y2
+	MOVQ         96(CX), R8
+	VMOVUPS      Y2, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), R8
+	MOVQ         $0x00000010, R9
+	SUBQ         BX, R9
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VADDPS       Y0, Y2, Y0
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y3, Y1, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y0, Y2
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         32(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y2, Y3, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y3, Y1, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y3, Y0, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         64(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMULPS       Y0, Y1, Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         96(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       216(AX), R8
+	IMULQ      BX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       456(AX), R8
+	IMULQ      BX, R8
+	ADDQ       448(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       40(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VMULPS     Y1, Y0, Y1
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMULPS     Y2, Y0, Y0
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VADDPS     Y0, Y2, Y0
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VSUBPS     Y2, Y3, Y3
+	VMULPS     Y2, Y1, Y1
+	VMULPS     Y1, Y3, Y3
+	MOVQ       72(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       792(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS Y3, Y1, (BX)
+	DECQ       R9
+	JZ         piece2done
+
+piece2:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS Y3, Y1, (BX)
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VMULPS     Y1, Y0, Y1
+	MOVQ       48(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       552(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece3done
+
+piece3:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece3
+
+piece3done:
+	VMULPS     Y2, Y0, Y2
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS Y2, Y3, (BX)
+	MOVQ       48(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       552(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece4done
+
+piece4:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece4
+
+piece4done:
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VSUBPS     Y2, Y3, Y3
+	VMULPS     Y2, Y1, Y1
+	VMULPS     Y1, Y3, Y3
+	MOVQ       80(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       872(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS Y3, Y1, (BX)
+	DECQ       R9
+	JZ         piece5done
+
+piece5:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS Y3, Y1, (BX)
+	DECQ       R9
+	JNZ        piece5
+
+piece5done:
+	MOVQ       56(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       632(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece6done
+
+piece6:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece6
+
+piece6done:
+	VMULPS     Y1, Y0, Y1
+	MOVQ       64(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       712(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece7done
+
+piece7:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece7
+
+piece7done:
+	VMULPS     Y2, Y0, Y0
+	MOVQ       56(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       632(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece8done
+
+piece8:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece8
+
+piece8done:
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VFNMADD231PS Y2, Y2, Y3
+	VMULPS       Y0, Y3, Y3
+	MOVQ         88(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         952(AX), R10
+	VMOVUPS      (R8), Y0
+	VMASKMOVPS   Y3, Y0, (BX)
+	DECQ         R9
+	JZ           piece9done
+
+piece9:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y3, Y0, (BX)
+	DECQ       R9
+	JNZ        piece9
+
+piece9done:
+	MOVQ       64(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       712(AX), R10
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R9
+	JZ         piece10done
+
+piece10:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y0, Y0
+	DECQ       R9
+	JNZ        piece10
+
+piece10done:
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y0, Y2, Y2
+	VMULPS     Y0, Y1, Y0
+	VMULPS     Y0, Y2, Y2
+	MOVQ       96(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), DX
+	MOVQ       1032(AX), R9
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y2, Y0, (BX)
+	DECQ       DX
+	JZ         piece11done
+
+piece11:
+	ADDQ       R9, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y2, Y0, (BX)
+	DECQ       DX
+	JNZ        piece11
+
+piece11done:
+	JMP next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·lsLstmCoreComposeLoopAVX2(SB), NOSPLIT, $0-104
@@ -5610,6 +12546,270 @@ done:
 	VZEROUPPER
 	RET
 
+// func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, MMX+
+TEXT ·lsLstmCoreComposeBackwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ    (CX), R8
+	VMOVUPS (R8)(DX*4), Y0
+	MOVQ    8(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	VADDPS  Y1, Y0, Y0
+	MOVQ    16(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	VMULPS  Y1, Y0, Y0
+	MOVQ    24(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	VADDPS  Y0, Y1, Y0
+	MOVQ    32(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	VMULPS  Y1, Y0, Y0
+	MOVQ    40(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	MOVQ    32(CX), R8
+	VMOVUPS (R8)(DX*4), Y2
+	VMULPS  Y2, Y1, Y1
+	MOVQ    24(CX), R8
+	VMOVUPS Y0, (R8)(DX*4)
+	MOVQ    40(CX), R8
+	VMOVUPS Y1, (R8)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+tail:
+	ADDQ       $0x08, BX
+	JZ         next
+	LEAQ       mask<>+0(SB), R8
+	MOVQ       $0x00000010, R9
+	SUBQ       BX, R9
+	VMOVUPS    (R8)(R9*4), Y0
+	MOVQ       (CX), BX
+	VMASKMOVPS (BX)(DX*4), Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       8(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       16(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       24(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VADDPS     Y0, Y1, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       32(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       40(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMOVUPS    (R8)(R9*4), Y2
+	MOVQ       32(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y2, Y2
+	VMULPS     Y2, Y1, Y1
+	VMOVUPS    (R8)(R9*4), Y2
+	MOVQ       24(CX), BX
+	VMASKMOVPS Y0, Y2, (BX)(DX*4)
+	VMOVUPS    (R8)(R9*4), Y0
+	MOVQ       40(CX), BX
+	VMASKMOVPS Y1, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       (CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y0, Y1, Y0
+	MOVQ       32(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       392(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	VMULPS     Y1, Y0, Y0
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	MOVQ       32(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       392(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece2done
+
+piece2:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	VMULPS     Y2, Y1, Y1
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS Y0, Y2, (BX)
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS Y1, Y0, (BX)
+	JMP        next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func mingruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·mingruInferenceLoopAVX2(SB), NOSPLIT, $0-104
@@ -6079,6 +13279,1045 @@ DATA c00000000<>+24(SB)/4, $0x00000000
 DATA c00000000<>+28(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $32
 
+// func mingruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·mingruForwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ         56(AX), R9
+	IMULQ        DX, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         376(AX), R9
+	IMULQ        DX, R9
+	ADDQ         368(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         32(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(DX*4), Y0
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         40(CX), R9
+	VMOVUPS      Y0, (R9)(DX*4)
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	MOVQ         48(CX), R9
+	VMOVUPS      Y1, (R9)(DX*4)
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(DX*4), Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	MOVQ         56(CX), R9
+	TESTQ        R8, R8
+	JNZ          around0
+	VMOVUPS      Y0, (R9)(DX*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Y0, (R9)(DX*4)
+
+stored0:
+	MOVQ    32(CX), R9
+	VMOVUPS Y0, (R9)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+tail:
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), R9
+	MOVQ         $0x00000010, R10
+	SUBQ         BX, R10
+	VMOVUPS      (R9)(R10*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         48(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       56(AX), R9
+	IMULQ      BX, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      BX, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         40(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         472(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	MOVQ       48(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       552(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	DECQ       R10
+	JZ         piece3done
+
+piece3:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y3
+	VADDPS       Y3, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y0, Y2, Y2
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	MOVQ         56(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func mingruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·mingruBackwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ         376(AX), R8
+	IMULQ        DX, R8
+	ADDQ         368(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y1
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Y3
+	VADDPS       Y1, Y3, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y3
+	VMULPS       Y3, Y0, Y3
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y4
+	VMULPS       Y4, Y0, Y4
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Y5
+	VMULPS       Y5, Y0, Y5
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VSUBPS       Y6, Y7, Y7
+	VMULPS       Y7, Y0, Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      Y0, (R8)(DX*4)
+	VSUBPS       Y5, Y3, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y1, Y4, Y1
+	VMULPS       Y1, Y3, Y3
+	VSUBPS       Y3, Y4, Y1
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y2, Y2
+	VANDPS       Y1, Y2, Y2
+	VADDPS       Y2, Y3, Y1
+	MOVQ         40(CX), R8
+	VMOVUPS      Y1, (R8)(DX*4)
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	MOVQ         48(CX), R8
+	VMOVUPS      Y2, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), R8
+	MOVQ         $0x00000010, R9
+	SUBQ         BX, R9
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VXORPS       c80000000<>+0(SB), Y2, Y1
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VADDPS       Y1, Y3, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y3
+	VMULPS       Y3, Y0, Y3
+	VMOVUPS      (R8)(R9*4), Y4
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
+	VMULPS       Y4, Y0, Y4
+	VMOVUPS      (R8)(R9*4), Y5
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y5, Y5
+	VMULPS       Y5, Y0, Y5
+	VMOVUPS      (R8)(R9*4), Y6
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y6, Y6
+	VMOVUPS      c3f800000<>+0(SB), Y7
+	VSUBPS       Y6, Y7, Y7
+	VMULPS       Y7, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y6
+	MOVQ         8(CX), BX
+	VMASKMOVPS   Y0, Y6, (BX)(DX*4)
+	VSUBPS       Y5, Y3, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMULPS       Y1, Y4, Y1
+	VMULPS       Y1, Y3, Y3
+	VSUBPS       Y3, Y4, Y1
+	VCMPPS       $0x1e, c00000000<>+0(SB), Y2, Y2
+	VANDPS       Y1, Y2, Y2
+	VADDPS       Y2, Y3, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         40(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         48(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       376(AX), R8
+	IMULQ      BX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMOVUPS    c00000000<>+0(SB), Y2
+	VMAXPS     Y1, Y2, Y2
+	VXORPS     c80000000<>+0(SB), Y2, Y1
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS (BX), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	VADDPS       Y1, Y3, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c3f800000<>+0(SB), Y5, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VBLENDVPS    Y1, Y5, Y4, Y1
+	VDIVPS       Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y3
+	VMULPS       Y3, Y0, Y3
+	MOVQ         24(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         312(AX), R10
+	VMOVUPS      (R8), Y4
+	VMASKMOVPS   (BX), Y4, Y4
+	DECQ         R9
+	JZ           piece2done
+
+piece2:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y5
+	VMASKMOVPS (BX), Y5, Y5
+	VORPS      Y5, Y4, Y4
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	VMULPS     Y4, Y0, Y4
+	MOVQ       32(CX), BX
+	VMOVUPS    76(DX), Y5
+	VMASKMOVPS (BX), Y5, Y5
+	VMULPS     Y5, Y0, Y5
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	VMOVUPS    (R8), Y6
+	VMASKMOVPS (BX), Y6, Y6
+	DECQ       R9
+	JZ         piece3done
+
+piece3:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y7
+	VMASKMOVPS (BX), Y7, Y7
+	VORPS      Y7, Y6, Y6
+	DECQ       R9
+	JNZ        piece3
+
+piece3done:
+	VMOVUPS    c3f800000<>+0(SB), Y7
+	VSUBPS     Y6, Y7, Y7
+	VMULPS     Y7, Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y6
+	VMASKMOVPS Y0, Y6, (BX)
+	VSUBPS     Y5, Y3, Y0
+	VMOVUPS    c3f800000<>+0(SB), Y3
+	VSUBPS     Y1, Y3, Y3
+	VMULPS     Y1, Y4, Y1
+	VMULPS     Y1, Y3, Y3
+	VSUBPS     Y3, Y4, Y1
+	VCMPPS     $0x1e, c00000000<>+0(SB), Y2, Y2
+	VANDPS     Y1, Y2, Y2
+	VADDPS     Y2, Y3, Y1
+	MOVQ       40(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       472(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	DECQ       R9
+	JZ         piece4done
+
+piece4:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	DECQ       R9
+	JNZ        piece4
+
+piece4done:
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece5done
+
+piece5:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece5
+
+piece5done:
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y1, Y0, Y0
+	VMULPS     Y0, Y2, Y2
+	MOVQ       48(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), DX
+	MOVQ       552(AX), R9
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y2, Y0, (BX)
+	DECQ       DX
+	JZ         piece6done
+
+piece6:
+	ADDQ       R9, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y2, Y0, (BX)
+	DECQ       DX
+	JNZ        piece6
+
+piece6done:
+	JMP next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func mingruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·mingruComposeLoopAVX2(SB), NOSPLIT, $0-104
@@ -6535,6 +14774,190 @@ piece1done:
 	VMOVUPS      76(DX), Y0
 	VMASKMOVPS   Y2, Y0, (BX)
 	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func mingruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, MMX+
+TEXT ·mingruComposeBackwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ    (CX), R8
+	VMOVUPS (R8)(DX*4), Y0
+	MOVQ    8(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	VADDPS  Y1, Y0, Y0
+	MOVQ    16(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	VMOVUPS c3f800000<>+0(SB), Y2
+	VSUBPS  Y1, Y2, Y2
+	VMULPS  Y2, Y0, Y0
+	MOVQ    24(CX), R8
+	VMOVUPS (R8)(DX*4), Y1
+	VMULPS  Y2, Y1, Y1
+	MOVQ    8(CX), R8
+	VMOVUPS Y0, (R8)(DX*4)
+	MOVQ    24(CX), R8
+	VMOVUPS Y1, (R8)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+tail:
+	ADDQ       $0x08, BX
+	JZ         next
+	LEAQ       mask<>+0(SB), R8
+	MOVQ       $0x00000010, R9
+	SUBQ       BX, R9
+	VMOVUPS    (R8)(R9*4), Y0
+	MOVQ       (CX), BX
+	VMASKMOVPS (BX)(DX*4), Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       8(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       16(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y2, Y0, Y0
+	VMOVUPS    (R8)(R9*4), Y1
+	MOVQ       24(CX), BX
+	VMASKMOVPS (BX)(DX*4), Y1, Y1
+	VMULPS     Y2, Y1, Y1
+	VMOVUPS    (R8)(R9*4), Y2
+	MOVQ       8(CX), BX
+	VMASKMOVPS Y0, Y2, (BX)(DX*4)
+	VMOVUPS    (R8)(R9*4), Y0
+	MOVQ       24(CX), BX
+	VMASKMOVPS Y1, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       (CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y2, Y0, Y0
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VMULPS     Y2, Y1, Y1
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y2
+	VMASKMOVPS Y0, Y2, (BX)
+	MOVQ       24(CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS Y1, Y0, (BX)
+	JMP        next
 
 done:
 	SFENCE
@@ -7370,6 +15793,1803 @@ DATA c42b20000<>+24(SB)/4, $0x42b20000
 DATA c42b20000<>+28(SB)/4, $0x42b20000
 GLOBL c42b20000<>(SB), RODATA|NOPTR, $32
 
+// func rgLruScanForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·rgLruScanForwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 880(AX), DX
+	MOVQ 904(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ         56(AX), R9
+	IMULQ        DX, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         616(AX), R9
+	IMULQ        DX, R9
+	ADDQ         608(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         56(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(DX*4), Y0
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         64(CX), R9
+	VMOVUPS      Y0, (R9)(DX*4)
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(DX*4), Y1
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         72(CX), R9
+	VMOVUPS      Y1, (R9)(DX*4)
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(DX*4), Y2
+	MOVQ         40(CX), R9
+	VMOVUPS      (R9)(DX*4), Y3
+	VADDPS       Y3, Y2, Y2
+	MOVQ         80(CX), R9
+	VMOVUPS      Y2, (R9)(DX*4)
+	MOVQ         48(CX), R9
+	VMOVUPS      (R9)(DX*4), Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	MOVQ         56(CX), R9
+	VMOVUPS      (R9)(DX*4), Y3
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	MOVQ         88(CX), R9
+	TESTQ        R8, R8
+	JNZ          around0
+	VMOVUPS      Y0, (R9)(DX*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Y0, (R9)(DX*4)
+
+stored0:
+	MOVQ    56(CX), R9
+	VMOVUPS Y0, (R9)(DX*4)
+	ADDQ    $0x08, DX
+	SUBQ    $0x08, BX
+	JGE     loop
+
+tail:
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), R9
+	MOVQ         $0x00000010, R10
+	SUBQ         BX, R10
+	VMOVUPS      (R9)(R10*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y1, Y2, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y2, Y3, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	VMOVUPS      (R9)(R10*4), Y3
+	MOVQ         56(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         88(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+	VMOVUPS      (R9)(R10*4), Y1
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y0, Y1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       56(AX), R9
+	IMULQ      BX, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       616(AX), R9
+	IMULQ      BX, R9
+	ADDQ       608(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       56(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       72(AX), R11
+	VMOVUPS    (R9), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VORPS      Y1, Y0, Y0
+	DECQ       R10
+	JNZ        piece0
+
+piece0done:
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VORPS        c80000000<>+0(SB), Y0, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c4b400000<>+0(SB), Y1
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y2, Y1
+	VSUBPS       c4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y2, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y2, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y2, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y2, Y3
+	VPSUBD       c4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VADDPS       c3f800000<>+0(SB), Y3, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y3, Y2, Y0
+	VDIVPS       Y1, Y0, Y0
+	MOVQ         64(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         712(AX), R11
+	VMOVUPS      (R9), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS Y0, Y1, (BX)
+	DECQ       R10
+	JNZ        piece1
+
+piece1done:
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       232(AX), R11
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R10
+	JZ         piece2done
+
+piece2:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R10
+	JNZ        piece2
+
+piece2done:
+	MOVQ         24(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y2
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y4, Y3, Y1
+	VDIVPS       Y2, Y1, Y1
+	MOVQ         72(CX), BX
+	LEAQ         108(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         792(AX), R11
+	VMOVUPS      (R9), Y2
+	VMASKMOVPS   Y1, Y2, (BX)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS Y1, Y2, (BX)
+	DECQ       R10
+	JNZ        piece3
+
+piece3done:
+	MOVQ       32(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       392(AX), R11
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R10
+	JZ         piece4done
+
+piece4:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R10
+	JNZ        piece4
+
+piece4done:
+	MOVQ       40(CX), BX
+	VMOVUPS    76(DX), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VADDPS     Y3, Y2, Y2
+	MOVQ       80(CX), BX
+	LEAQ       108(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       872(AX), R11
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS Y2, Y3, (BX)
+	DECQ       R10
+	JZ         piece5done
+
+piece5:
+	ADDQ       R11, BX
+	ADDQ       $0x20, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS Y2, Y3, (BX)
+	DECQ       R10
+	JNZ        piece5
+
+piece5done:
+	MOVQ         48(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
+	VORPS        c80000000<>+0(SB), Y3, Y4
+	VMOVUPS      cc2d20000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y5, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y5
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y5
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y5, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y5, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y5, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       c3f800000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y6, Y6
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VADDPS       c40000000<>+0(SB), Y6, Y4
+	VDIVPS       Y4, Y6, Y4
+	VMULPS       Y4, Y4, Y5
+	VMOVUPS      c3d9d89d9<>+0(SB), Y6
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y5, Y6
+	VFMADD213PS  c3de38e39<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e124925<>+0(SB), Y5, Y6
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y5, Y6
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y5, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       Y4, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y6
+	VMOVUPS      c00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VADDPS       Y6, Y6, Y3
+	VADDPS       Y3, Y3, Y3
+	VADDPS       Y3, Y3, Y3
+	VMULPS       Y0, Y3, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VMOVUPS      c42b20000<>+0(SB), Y0
+	VMINPS       Y3, Y0, Y0
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y0, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y0
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y0, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y0, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y0, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y0, Y4
+	VPSUBD       c4b400000<>+0(SB), Y3, Y0
+	VPSRAD       $0x01, Y0, Y3
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       c3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      c3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      c00000000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y0
+	VSQRTPS      Y0, Y0
+	MOVQ         56(CX), BX
+	VMOVUPS      76(DX), Y3
+	VMASKMOVPS   (BX), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	MOVQ         88(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	MOVQ         56(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   Y0, Y1, (BX)
+	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func rgLruScanBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·rgLruScanBackwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 560(AX), DX
+	MOVQ 584(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 640(AX), DX
+	MOVQ 664(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 720(AX), DX
+	MOVQ 744(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 800(AX), DX
+	MOVQ 824(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ         536(AX), R8
+	IMULQ        DX, R8
+	ADDQ         528(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         48(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c40000000<>+0(SB), Y5, Y3
+	VDIVPS       Y3, Y5, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVUPS      c3d9d89d9<>+0(SB), Y5
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y4, Y5
+	VFMADD213PS  c3de38e39<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e124925<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y5, Y5
+	VADDPS       Y3, Y3, Y3
+	VFMADD213PS  Y3, Y3, Y5
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VADDPS       Y3, Y5, Y5
+	VADDPS       Y5, Y5, Y2
+	VADDPS       Y2, Y2, Y2
+	VADDPS       Y2, Y2, Y2
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Y3
+	VMULPS       Y3, Y2, Y3
+	VXORPS       c80000000<>+0(SB), Y3, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y4, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VMULPS       Y6, Y6, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y4, Y3, Y3
+	VSQRTPS      Y3, Y3
+	VMULPS       Y3, Y0, Y4
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y7
+	VMULPS       Y7, Y4, Y7
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Y8
+	VMULPS       Y8, Y4, Y4
+	MOVQ         56(CX), R8
+	VMOVUPS      Y4, (R8)(DX*4)
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(DX*4), Y4
+	VMULPS       Y4, Y0, Y4
+	VMULPS       Y6, Y0, Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      Y0, (R8)(DX*4)
+	VADDPS       Y3, Y3, Y0
+	VMOVUPS      c3a83126f<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VDIVPS       Y3, Y1, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMULPS       Y6, Y0, Y1
+	VADDPS       Y1, Y4, Y1
+	VMULPS       Y6, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VMULPS       Y6, Y0, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VMULPS       Y1, Y0, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VMULPS       c3f000000<>+0(SB), Y5, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y3
+	VADDPS       Y2, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	MOVQ         64(CX), R8
+	VMOVUPS      Y2, (R8)(DX*4)
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y1, Y7, Y1
+	VMULPS       Y1, Y2, Y2
+	MOVQ         72(CX), R8
+	VMOVUPS      Y2, (R8)(DX*4)
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	MOVQ         80(CX), R8
+	VMOVUPS      Y2, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), R8
+	MOVQ         $0x00000010, R9
+	SUBQ         BX, R9
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c40000000<>+0(SB), Y5, Y3
+	VDIVPS       Y3, Y5, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVUPS      c3d9d89d9<>+0(SB), Y5
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y4, Y5
+	VFMADD213PS  c3de38e39<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e124925<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y5, Y5
+	VADDPS       Y3, Y3, Y3
+	VFMADD213PS  Y3, Y3, Y5
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VADDPS       Y3, Y5, Y5
+	VADDPS       Y5, Y5, Y2
+	VADDPS       Y2, Y2, Y2
+	VADDPS       Y2, Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y3
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y3, Y3
+	VMULPS       Y3, Y2, Y3
+	VXORPS       c80000000<>+0(SB), Y3, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y4, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VMULPS       Y6, Y6, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y4, Y3, Y3
+	VSQRTPS      Y3, Y3
+	VMULPS       Y3, Y0, Y4
+	VMOVUPS      (R8)(R9*4), Y7
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y7, Y7
+	VMULPS       Y7, Y4, Y7
+	VMOVUPS      (R8)(R9*4), Y8
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y8, Y8
+	VMULPS       Y8, Y4, Y4
+	VMOVUPS      (R8)(R9*4), Y8
+	MOVQ         56(CX), BX
+	VMASKMOVPS   Y4, Y8, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y4
+	MOVQ         48(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y4, Y4
+	VMULPS       Y4, Y0, Y4
+	VMULPS       Y6, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y8
+	MOVQ         8(CX), BX
+	VMASKMOVPS   Y0, Y8, (BX)(DX*4)
+	VADDPS       Y3, Y3, Y0
+	VMOVUPS      c3a83126f<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y3
+	VDIVPS       Y3, Y1, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMULPS       Y6, Y0, Y1
+	VADDPS       Y1, Y4, Y1
+	VMULPS       Y6, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VMULPS       Y6, Y0, Y0
+	VXORPS       c80000000<>+0(SB), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VMULPS       c3f000000<>+0(SB), Y5, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y3
+	VADDPS       Y2, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         64(CX), BX
+	VMASKMOVPS   Y2, Y1, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y1, Y7, Y1
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         72(CX), BX
+	VMASKMOVPS   Y2, Y1, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         40(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMOVUPS      c3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y2
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         80(CX), BX
+	VMASKMOVPS   Y2, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       536(AX), R8
+	IMULQ      BX, R8
+	ADDQ       528(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       48(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), BX
+	VMOVUPS    76(DX), Y0
+	VMASKMOVPS (BX), Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	MOVQ       24(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	DECQ       R9
+	JZ         piece1done
+
+piece1:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece1
+
+piece1done:
+	VMULPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y1
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b400000<>+0(SB), Y3
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b400000<>+0(SB), Y3, Y5
+	VFNMADD231PS c3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y5
+	VFMADD213PS  c3c0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3effffff<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f800000<>+0(SB), Y4, Y5
+	VPSUBD       c4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y5
+	VADDPS       c40000000<>+0(SB), Y5, Y3
+	VDIVPS       Y3, Y5, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVUPS      c3d9d89d9<>+0(SB), Y5
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y4, Y5
+	VFMADD213PS  c3de38e39<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e124925<>+0(SB), Y4, Y5
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y5, Y5
+	VADDPS       Y3, Y3, Y3
+	VFMADD213PS  Y3, Y3, Y5
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VADDPS       Y3, Y5, Y5
+	VADDPS       Y5, Y5, Y2
+	VADDPS       Y2, Y2, Y2
+	VADDPS       Y2, Y2, Y2
+	MOVQ         40(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         472(AX), R10
+	VMOVUPS      (R8), Y3
+	VMASKMOVPS   (BX), Y3, Y3
+	DECQ         R9
+	JZ           piece2done
+
+piece2:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS (BX), Y4, Y4
+	VORPS      Y4, Y3, Y3
+	DECQ       R9
+	JNZ        piece2
+
+piece2done:
+	VMULPS       Y3, Y2, Y3
+	VXORPS       c80000000<>+0(SB), Y3, Y3
+	VMOVUPS      cc2d20000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c42b20000<>+0(SB), Y3
+	VMINPS       Y4, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y4
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y4
+	VSUBPS       c4b400000<>+0(SB), Y4, Y6
+	VFNMADD231PS c3f317218<>+0(SB), Y6, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y6, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y6
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y6
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y6
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y6
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y6
+	VPSUBD       c4b400000<>+0(SB), Y4, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       c3f800000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y6, Y6
+	VMULPS       Y6, Y6, Y3
+	VMOVUPS      c3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VMOVUPS      c00000000<>+0(SB), Y3
+	VMAXPS       Y4, Y3, Y3
+	VSQRTPS      Y3, Y3
+	VMULPS       Y3, Y0, Y4
+	MOVQ         24(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         312(AX), R10
+	VMOVUPS      (R8), Y7
+	VMASKMOVPS   (BX), Y7, Y7
+	DECQ         R9
+	JZ           piece3done
+
+piece3:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y8
+	VMASKMOVPS (BX), Y8, Y8
+	VORPS      Y8, Y7, Y7
+	DECQ       R9
+	JNZ        piece3
+
+piece3done:
+	VMULPS     Y7, Y4, Y7
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y8
+	VMASKMOVPS (BX), Y8, Y8
+	DECQ       R9
+	JZ         piece4done
+
+piece4:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y9
+	VMASKMOVPS (BX), Y9, Y9
+	VORPS      Y9, Y8, Y8
+	DECQ       R9
+	JNZ        piece4
+
+piece4done:
+	VMULPS     Y8, Y4, Y4
+	MOVQ       56(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       632(AX), R10
+	VMOVUPS    (R8), Y8
+	VMASKMOVPS Y4, Y8, (BX)
+	DECQ       R9
+	JZ         piece5done
+
+piece5:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y8
+	VMASKMOVPS Y4, Y8, (BX)
+	DECQ       R9
+	JNZ        piece5
+
+piece5done:
+	MOVQ       48(CX), BX
+	VMOVUPS    76(DX), Y4
+	VMASKMOVPS (BX), Y4, Y4
+	VMULPS     Y4, Y0, Y4
+	VMULPS     Y6, Y0, Y0
+	MOVQ       8(CX), BX
+	VMOVUPS    76(DX), Y8
+	VMASKMOVPS Y0, Y8, (BX)
+	VADDPS     Y3, Y3, Y0
+	VMOVUPS    c3a83126f<>+0(SB), Y3
+	VMAXPS     Y0, Y3, Y3
+	VDIVPS     Y3, Y1, Y0
+	VXORPS     c80000000<>+0(SB), Y0, Y0
+	VMULPS     Y6, Y0, Y1
+	VADDPS     Y1, Y4, Y1
+	VMULPS     Y6, Y0, Y0
+	VADDPS     Y0, Y1, Y0
+	VMULPS     Y6, Y0, Y0
+	VXORPS     c80000000<>+0(SB), Y0, Y0
+	MOVQ       40(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       472(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece6done
+
+piece6:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y1, Y1
+	DECQ       R9
+	JNZ        piece6
+
+piece6done:
+	VMULPS       Y1, Y0, Y1
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VMULPS       c3f000000<>+0(SB), Y5, Y2
+	VORPS        c80000000<>+0(SB), Y2, Y3
+	VMOVUPS      cc1a00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VMOVUPS      c4b40007f<>+0(SB), Y3
+	VFMADD231PS  c4038aa3b<>+0(SB), Y4, Y3
+	VSUBPS       c4b40007f<>+0(SB), Y3, Y5
+	VFNMADD231PS c3eb17218<>+0(SB), Y5, Y4
+	VFNMADD231PS cb082e308<>+0(SB), Y5, Y4
+	VMOVUPS      c3d35f5ff<>+0(SB), Y5
+	VFMADD213PS  c3e0913d8<>+0(SB), Y4, Y5
+	VFMADD213PS  c3eaaab3a<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f2aaa58<>+0(SB), Y4, Y5
+	VFMADD213PS  c3f7fffff<>+0(SB), Y4, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VMOVUPS      cbf000000<>+0(SB), Y4
+	VFMADD231PS  c3f000000<>+0(SB), Y3, Y4
+	VFMADD231PS  Y5, Y3, Y4
+	VADDPS       c3f800000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VANDPS       c7fffffff<>+0(SB), Y3, Y3
+	VANDPS       c80000000<>+0(SB), Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VADDPS       c3f800000<>+0(SB), Y2, Y3
+	VADDPS       Y2, Y2, Y2
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	MOVQ         64(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         712(AX), R10
+	VMOVUPS      (R8), Y1
+	VMASKMOVPS   Y2, Y1, (BX)
+	DECQ         R9
+	JZ           piece7done
+
+piece7:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS Y2, Y1, (BX)
+	DECQ       R9
+	JNZ        piece7
+
+piece7done:
+	MOVQ       16(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece8done
+
+piece8:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece8
+
+piece8done:
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y1, Y7, Y1
+	VMULPS     Y1, Y2, Y2
+	MOVQ       72(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       792(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS Y2, Y1, (BX)
+	DECQ       R9
+	JZ         piece9done
+
+piece9:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS Y2, Y1, (BX)
+	DECQ       R9
+	JNZ        piece9
+
+piece9done:
+	MOVQ       40(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       472(AX), R10
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (BX), Y1, Y1
+	DECQ       R9
+	JZ         piece10done
+
+piece10:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VORPS      Y2, Y1, Y1
+	DECQ       R9
+	JNZ        piece10
+
+piece10done:
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y1, Y0, Y0
+	VMULPS     Y0, Y2, Y2
+	MOVQ       80(CX), BX
+	LEAQ       108(DX), R8
+	MOVQ       (DX), DX
+	MOVQ       872(AX), R9
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y2, Y0, (BX)
+	DECQ       DX
+	JZ         piece11done
+
+piece11:
+	ADDQ       R9, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y2, Y0, (BX)
+	DECQ       DX
+	JNZ        piece11
+
+piece11done:
+	JMP next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+DATA c3a83126f<>+0(SB)/4, $0x3a83126f
+DATA c3a83126f<>+4(SB)/4, $0x3a83126f
+DATA c3a83126f<>+8(SB)/4, $0x3a83126f
+DATA c3a83126f<>+12(SB)/4, $0x3a83126f
+DATA c3a83126f<>+16(SB)/4, $0x3a83126f
+DATA c3a83126f<>+20(SB)/4, $0x3a83126f
+DATA c3a83126f<>+24(SB)/4, $0x3a83126f
+DATA c3a83126f<>+28(SB)/4, $0x3a83126f
+GLOBL c3a83126f<>(SB), RODATA|NOPTR, $32
+
 // func rgLruScanComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·rgLruScanComposeLoopAVX2(SB), NOSPLIT, $0-104
@@ -8115,6 +18335,411 @@ piece2done:
 	MOVQ         64(CX), BX
 	VMOVUPS      76(DX), Y0
 	VMASKMOVPS   Y4, Y0, (BX)
+	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func rgLruScanComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·rgLruScanComposeBackwardLoopAVX2(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x08, BX
+	JLT   tail
+
+loop:
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Y0
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      c3d9d89d9<>+0(SB), Y4
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
+	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y2, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y4
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VADDPS       Y4, Y4, Y1
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y2, Y1, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y1
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y1, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VPSUBD       c4b400000<>+0(SB), Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Y1
+	VMULPS       Y3, Y1, Y1
+	MOVQ         8(CX), R8
+	VMOVUPS      Y0, (R8)(DX*4)
+	MOVQ         32(CX), R8
+	VMOVUPS      Y1, (R8)(DX*4)
+	ADDQ         $0x08, DX
+	SUBQ         $0x08, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x08, BX
+	JZ           next
+	LEAQ         mask<>+0(SB), R8
+	MOVQ         $0x00000010, R9
+	SUBQ         BX, R9
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         (CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         8(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         16(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      c3d9d89d9<>+0(SB), Y4
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
+	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y2, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y4
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VADDPS       Y4, Y4, Y1
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         24(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y2, Y1, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y1
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y1, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VPSUBD       c4b400000<>+0(SB), Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      (R8)(R9*4), Y1
+	MOVQ         32(CX), BX
+	VMASKMOVPS   (BX)(DX*4), Y1, Y1
+	VMULPS       Y3, Y1, Y1
+	VMOVUPS      (R8)(R9*4), Y2
+	MOVQ         8(CX), BX
+	VMASKMOVPS   Y0, Y2, (BX)(DX*4)
+	VMOVUPS      (R8)(R9*4), Y0
+	MOVQ         32(CX), BX
+	VMASKMOVPS   Y1, Y0, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ         BX, BX
+	MOVQ         (CX), BX
+	VMOVUPS      76(DX), Y0
+	VMASKMOVPS   (BX), Y0, Y0
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	MOVQ         16(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	VORPS        c80000000<>+0(SB), Y1, Y2
+	VMOVUPS      cc2d20000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y3
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y3, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y4
+	VFNMADD231PS c3f317218<>+0(SB), Y4, Y3
+	VFNMADD231PS cb102e308<>+0(SB), Y4, Y3
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y4
+	VFMADD213PS  c3c0913d8<>+0(SB), Y3, Y4
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y3, Y4
+	VFMADD213PS  c3effffff<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VFMADD213PS  c3f800000<>+0(SB), Y3, Y4
+	VPSUBD       c4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       c3f800000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y4
+	VADDPS       c40000000<>+0(SB), Y4, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      c3d9d89d9<>+0(SB), Y4
+	VFMADD213PS  c3dba2e8c<>+0(SB), Y3, Y4
+	VFMADD213PS  c3de38e39<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e124925<>+0(SB), Y3, Y4
+	VFMADD213PS  c3e4ccccd<>+0(SB), Y3, Y4
+	VFMADD213PS  c3eaaaaab<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       Y2, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y4
+	VMOVUPS      c00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	VADDPS       Y4, Y4, Y1
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	MOVQ         24(CX), BX
+	LEAQ         108(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         312(AX), R10
+	VMOVUPS      (R8), Y2
+	VMASKMOVPS   (BX), Y2, Y2
+	DECQ         R9
+	JZ           piece0done
+
+piece0:
+	ADDQ       R10, BX
+	ADDQ       $0x20, R8
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	VORPS      Y3, Y2, Y2
+	DECQ       R9
+	JNZ        piece0
+
+piece0done:
+	VMULPS       Y2, Y1, Y1
+	VXORPS       c80000000<>+0(SB), Y1, Y1
+	VMOVUPS      cc2d20000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVUPS      c42b20000<>+0(SB), Y1
+	VMINPS       Y2, Y1, Y1
+	VMOVUPS      c4b400000<>+0(SB), Y2
+	VFMADD231PS  c3fb8aa3b<>+0(SB), Y1, Y2
+	VSUBPS       c4b400000<>+0(SB), Y2, Y3
+	VFNMADD231PS c3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS cb102e308<>+0(SB), Y3, Y1
+	VMOVUPS      c3ab5f5ff<>+0(SB), Y3
+	VFMADD213PS  c3c0913d8<>+0(SB), Y1, Y3
+	VFMADD213PS  c3d2aab3a<>+0(SB), Y1, Y3
+	VFMADD213PS  c3e2aaa58<>+0(SB), Y1, Y3
+	VFMADD213PS  c3effffff<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VFMADD213PS  c3f800000<>+0(SB), Y1, Y3
+	VPSUBD       c4b400000<>+0(SB), Y2, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       c3f800000<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       c3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y1
+	VMASKMOVPS   (BX), Y1, Y1
+	VMULPS       Y3, Y1, Y1
+	MOVQ         8(CX), BX
+	VMOVUPS      76(DX), Y2
+	VMASKMOVPS   Y0, Y2, (BX)
+	MOVQ         32(CX), BX
+	VMOVUPS      76(DX), Y0
+	VMASKMOVPS   Y1, Y0, (BX)
 	JMP          next
 
 done:

@@ -258,6 +258,535 @@ done:
 	VZEROUPPER
 	RET
 
+// func linearForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·linearForwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), R8
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 480(AX), DX
+	MOVQ 504(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ       56(AX), R9
+	IMULQ      DX, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      DX, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       (CX), R9
+	VMOVUPS    (R9)(DX*4), Z0
+	MOVQ       8(CX), R9
+	VMOVUPS    (R9)(DX*4), Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       40(CX), R9
+	VMOVUPS    Z0, (R9)(DX*4)
+	MOVQ       16(CX), R9
+	VMOVUPS    (R9)(DX*4), Z1
+	VMULPS     Z1, Z0, Z0
+	MOVQ       24(CX), R9
+	VMOVUPS    (R9)(DX*4), Z1
+	MOVQ       32(CX), R9
+	VMOVUPS    (R9)(DX*4), Z2
+	VADDPS     Z2, Z1, Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       48(CX), R9
+	TESTQ      R8, R8
+	JNZ        around0
+	VMOVUPS    Z0, (R9)(DX*4)
+	JMP        stored0
+
+around0:
+	VMOVNTPS Z0, (R9)(DX*4)
+
+stored0:
+	MOVQ    16(CX), R9
+	VMOVUPS Z0, (R9)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
+	JGE     loop
+
+tail:
+	ADDQ      $0x10, BX
+	JZ        next
+	MOVL      $0x0000ffff, R9
+	BZHIL     BX, R9, R9
+	KMOVW     R9, K1
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z0
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      40(CX), BX
+	VMOVUPS   Z0, K1, (BX)(DX*4)
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	MOVQ      32(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      48(CX), BX
+	VMOVUPS   Z0, K1, (BX)(DX*4)
+	MOVQ      16(CX), BX
+	VMOVUPS   Z0, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       56(AX), R9
+	IMULQ      BX, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       216(AX), R9
+	IMULQ      BX, R9
+	ADDQ       208(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       16(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K2
+	VMOVUPS.Z  (BX), K2, Z0
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (BX), K2, Z0
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      40(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      472(AX), R11
+	KMOVW     (R9), K2
+	VMOVUPS   Z0, K2, (BX)
+	DECQ      R10
+	JZ        piece1done
+
+piece1:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS Z0, K2, (BX)
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	MOVQ      24(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), DX
+	MOVQ      312(AX), R10
+	KMOVW     (R9), K2
+	VMOVUPS.Z (BX), K2, Z1
+	DECQ      DX
+	JZ        piece2done
+
+piece2:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K2
+	VMOVUPS (BX), K2, Z1
+	DECQ    DX
+	JNZ     piece2
+
+piece2done:
+	MOVQ      32(CX), DX
+	VMOVUPS.Z (DX), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      48(CX), DX
+	VMOVUPS   Z0, K1, (DX)
+	MOVQ      16(CX), DX
+	VMOVUPS   Z0, K1, (DX)
+	JMP       next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func linearBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·linearBackwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ       216(AX), R8
+	IMULQ      DX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(DX*4), Z0
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(DX*4), Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       32(CX), R8
+	VMOVUPS    Z0, (R8)(DX*4)
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(DX*4), Z1
+	VMULPS     Z1, Z0, Z1
+	MOVQ       40(CX), R8
+	VMOVUPS    Z1, (R8)(DX*4)
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(DX*4), Z1
+	VMULPS     Z1, Z0, Z0
+	MOVQ       8(CX), R8
+	VMOVUPS    Z0, (R8)(DX*4)
+	ADDQ       $0x10, DX
+	SUBQ       $0x10, BX
+	JGE        loop
+
+tail:
+	ADDQ      $0x10, BX
+	JZ        next
+	MOVL      $0x0000ffff, R8
+	BZHIL     BX, R8, R8
+	KMOVW     R8, K1
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z0
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      32(CX), BX
+	VMOVUPS   Z0, K1, (BX)(DX*4)
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VMULPS    Z1, Z0, Z1
+	MOVQ      40(CX), BX
+	VMOVUPS   Z1, K1, (BX)(DX*4)
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	MOVQ      8(CX), BX
+	VMOVUPS   Z0, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       216(AX), R8
+	IMULQ      BX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	VMOVUPS.Z  (BX), K1, Z0
+	MOVQ       8(CX), BX
+	VMOVUPS.Z  (BX), K1, Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       32(CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       392(AX), R10
+	KMOVW      (R8), K2
+	VMOVUPS    Z0, K2, (BX)
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z0, K2, (BX)
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX), K1, Z1
+	VMULPS    Z1, Z0, Z1
+	MOVQ      40(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      472(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS   Z1, K2, (BX)
+	DECQ      R9
+	JZ        piece1done
+
+piece1:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z1, K2, (BX)
+	DECQ    R9
+	JNZ     piece1
+
+piece1done:
+	MOVQ      24(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), DX
+	MOVQ      312(AX), R9
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z1
+	DECQ      DX
+	JZ        piece2done
+
+piece2:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z1
+	DECQ    DX
+	JNZ     piece2
+
+piece2done:
+	VMULPS  Z1, Z0, Z0
+	MOVQ    8(CX), DX
+	VMOVUPS Z0, K1, (DX)
+	JMP     next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func linearComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·linearComposeLoopAVX512(SB), NOSPLIT, $0-104
@@ -506,6 +1035,173 @@ piece1done:
 	VMOVUPS   Z1, K1, (DX)
 	MOVQ      24(CX), DX
 	VMOVUPS   Z0, K1, (DX)
+	JMP       next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func linearComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·linearComposeBackwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ    (CX), R8
+	VMOVUPS (R8)(DX*4), Z0
+	MOVQ    8(CX), R8
+	VMOVUPS (R8)(DX*4), Z1
+	VADDPS  Z1, Z0, Z0
+	MOVQ    16(CX), R8
+	VMOVUPS (R8)(DX*4), Z1
+	VMULPS  Z1, Z0, Z0
+	MOVQ    24(CX), R8
+	VMOVUPS (R8)(DX*4), Z2
+	VMULPS  Z1, Z2, Z1
+	MOVQ    8(CX), R8
+	VMOVUPS Z0, (R8)(DX*4)
+	MOVQ    24(CX), R8
+	VMOVUPS Z1, (R8)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
+	JGE     loop
+
+tail:
+	ADDQ      $0x10, BX
+	JZ        next
+	MOVL      $0x0000ffff, R8
+	BZHIL     BX, R8, R8
+	KMOVW     R8, K1
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z0
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
+	VMULPS    Z1, Z2, Z1
+	MOVQ      8(CX), BX
+	VMOVUPS   Z0, K1, (BX)(DX*4)
+	MOVQ      24(CX), BX
+	VMOVUPS   Z1, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ      BX, BX
+	KMOVW     8(DX), K1
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX), K1, Z0
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      16(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), DX
+	MOVQ      232(AX), R9
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z1
+	DECQ      DX
+	JZ        piece0done
+
+piece0:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z1
+	DECQ    DX
+	JNZ     piece0
+
+piece0done:
+	VMULPS    Z1, Z0, Z0
+	MOVQ      24(CX), DX
+	VMOVUPS.Z (DX), K1, Z2
+	VMULPS    Z1, Z2, Z1
+	MOVQ      8(CX), DX
+	VMOVUPS   Z0, K1, (DX)
+	MOVQ      24(CX), DX
+	VMOVUPS   Z1, K1, (DX)
 	JMP       next
 
 done:
@@ -1018,6 +1714,824 @@ GLOBL c3e0913d8<>(SB), RODATA|NOPTR, $4
 
 DATA c3d35f5ff<>+0(SB)/4, $0x3d35f5ff
 GLOBL c3d35f5ff<>(SB), RODATA|NOPTR, $4
+
+// func gilrForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·gilrForwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS cc1a00000<>+0(SB), Z12
+	VBROADCASTSS c4b40007f<>+0(SB), Z13
+	VBROADCASTSS c4038aa3b<>+0(SB), Z14
+	VBROADCASTSS c3eb17218<>+0(SB), Z15
+	VBROADCASTSS cb082e308<>+0(SB), Z16
+	VBROADCASTSS cbf000000<>+0(SB), Z17
+	VBROADCASTSS c3f000000<>+0(SB), Z18
+	VBROADCASTSS c3f7fffff<>+0(SB), Z19
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
+	VBROADCASTSS c3e0913d8<>+0(SB), Z22
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         56(AX), R9
+	IMULQ        DX, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         376(AX), R9
+	IMULQ        DX, R9
+	ADDQ         368(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         32(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(DX*4), Z24
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         40(CX), R9
+	VMOVUPS      Z27, (R9)(DX*4)
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(DX*4), Z24
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	MOVQ         48(CX), R9
+	VMOVUPS      Z29, (R9)(DX*4)
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(DX*4), Z24
+	VMULPS       Z24, Z27, Z24
+	VMOVUPS      Z6, Z25
+	VSUBPS       Z27, Z25, Z25
+	VMULPS       Z29, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         56(CX), R9
+	TESTQ        R8, R8
+	JNZ          around0
+	VMOVUPS      Z24, (R9)(DX*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Z24, (R9)(DX*4)
+
+stored0:
+	MOVQ    32(CX), R9
+	VMOVUPS Z24, (R9)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
+	JGE     loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R9
+	BZHIL        BX, R9, R9
+	KMOVW        R9, K2
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         40(CX), BX
+	VMOVUPS      Z27, K2, (BX)(DX*4)
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	MOVQ         48(CX), BX
+	VMOVUPS      Z29, K2, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	VMULPS       Z24, Z27, Z24
+	VMOVUPS      Z6, Z25
+	VSUBPS       Z27, Z25, Z25
+	VMULPS       Z29, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         56(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       56(AX), R9
+	IMULQ      BX, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      BX, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (BX), K1, Z24
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z24
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         40(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         472(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z27, K1, (BX)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z27, K1, (BX)
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ      16(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      232(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z24
+	DECQ      R10
+	JZ        piece2done
+
+piece2:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z24
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	MOVQ         48(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), DX
+	MOVQ         552(AX), R10
+	KMOVW        (R9), K1
+	VMOVUPS      Z29, K1, (BX)
+	DECQ         DX
+	JZ           piece3done
+
+piece3:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z29, K1, (BX)
+	DECQ    DX
+	JNZ     piece3
+
+piece3done:
+	MOVQ      32(CX), DX
+	VMOVUPS.Z (DX), K2, Z24
+	VMULPS    Z24, Z27, Z24
+	VMOVUPS   Z6, Z25
+	VSUBPS    Z27, Z25, Z25
+	VMULPS    Z29, Z25, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      56(CX), DX
+	VMOVUPS   Z24, K2, (DX)
+	MOVQ      32(CX), DX
+	VMOVUPS   Z24, K2, (DX)
+	JMP       next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func gilrBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·gilrBackwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	VBROADCASTSS c3f800000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         376(AX), R8
+	IMULQ        DX, R8
+	ADDQ         368(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Z2
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Z3
+	VADDPS       Z3, Z2, Z2
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Z3
+	VMULPS       Z3, Z2, Z4
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Z5
+	VMOVUPS      Z0, Z6
+	VSUBPS       Z5, Z6, Z6
+	VMULPS       Z6, Z2, Z6
+	VPXORD       Z1, Z4, Z4
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Z7
+	VMULPS       Z7, Z2, Z7
+	VADDPS       Z7, Z4, Z4
+	VMULPS       Z5, Z2, Z2
+	MOVQ         8(CX), R8
+	VMOVUPS      Z2, (R8)(DX*4)
+	VMOVUPS      Z0, Z2
+	VFNMADD231PS Z3, Z3, Z2
+	VMULPS       Z6, Z2, Z2
+	MOVQ         40(CX), R8
+	VMOVUPS      Z2, (R8)(DX*4)
+	VMOVUPS      Z0, Z2
+	VSUBPS       Z5, Z2, Z2
+	VMULPS       Z5, Z4, Z3
+	VMULPS       Z3, Z2, Z2
+	MOVQ         48(CX), R8
+	VMOVUPS      Z2, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R8
+	BZHIL        BX, R8, R8
+	KMOVW        R8, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
+	VADDPS       Z3, Z2, Z2
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
+	VMULPS       Z3, Z2, Z4
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z5
+	VMOVUPS      Z0, Z6
+	VSUBPS       Z5, Z6, Z6
+	VMULPS       Z6, Z2, Z6
+	VPXORD       Z1, Z4, Z4
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z7
+	VMULPS       Z7, Z2, Z7
+	VADDPS       Z7, Z4, Z4
+	VMULPS       Z5, Z2, Z2
+	MOVQ         8(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z2
+	VFNMADD231PS Z3, Z3, Z2
+	VMULPS       Z6, Z2, Z2
+	MOVQ         40(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z2
+	VSUBPS       Z5, Z2, Z2
+	VMULPS       Z5, Z4, Z3
+	VMULPS       Z3, Z2, Z2
+	MOVQ         48(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       376(AX), R8
+	IMULQ      BX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	VMOVUPS.Z  (BX), K1, Z2
+	MOVQ       8(CX), BX
+	VMOVUPS.Z  (BX), K1, Z3
+	VADDPS     Z3, Z2, Z2
+	MOVQ       16(CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	KMOVW      (R8), K2
+	VMOVUPS.Z  (BX), K2, Z3
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z3
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	VMULPS    Z3, Z2, Z4
+	MOVQ      24(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      312(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z5
+	DECQ      R9
+	JZ        piece1done
+
+piece1:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z5
+	DECQ    R9
+	JNZ     piece1
+
+piece1done:
+	VMOVUPS      Z0, Z6
+	VSUBPS       Z5, Z6, Z6
+	VMULPS       Z6, Z2, Z6
+	VPXORD       Z1, Z4, Z4
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX), K1, Z7
+	VMULPS       Z7, Z2, Z7
+	VADDPS       Z7, Z4, Z4
+	VMULPS       Z5, Z2, Z2
+	MOVQ         8(CX), BX
+	VMOVUPS      Z2, K1, (BX)
+	VMOVUPS      Z0, Z2
+	VFNMADD231PS Z3, Z3, Z2
+	VMULPS       Z6, Z2, Z2
+	MOVQ         40(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         472(AX), R10
+	KMOVW        (R8), K2
+	VMOVUPS      Z2, K2, (BX)
+	DECQ         R9
+	JZ           piece2done
+
+piece2:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z2, K2, (BX)
+	DECQ    R9
+	JNZ     piece2
+
+piece2done:
+	VMOVUPS Z0, Z2
+	VSUBPS  Z5, Z2, Z2
+	VMULPS  Z5, Z4, Z3
+	VMULPS  Z3, Z2, Z2
+	MOVQ    48(CX), BX
+	LEAQ    12(DX), R8
+	MOVQ    (DX), DX
+	MOVQ    552(AX), R9
+	KMOVW   (R8), K2
+	VMOVUPS Z2, K2, (BX)
+	DECQ    DX
+	JZ      piece3done
+
+piece3:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z2, K2, (BX)
+	DECQ    DX
+	JNZ     piece3
+
+piece3done:
+	JMP next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
 
 // func gilrComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
@@ -2119,6 +3633,1433 @@ done:
 	VZEROUPPER
 	RET
 
+// func sruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·sruForwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS cc1a00000<>+0(SB), Z12
+	VBROADCASTSS c4b40007f<>+0(SB), Z13
+	VBROADCASTSS c4038aa3b<>+0(SB), Z14
+	VBROADCASTSS c3eb17218<>+0(SB), Z15
+	VBROADCASTSS cb082e308<>+0(SB), Z16
+	VBROADCASTSS cbf000000<>+0(SB), Z17
+	VBROADCASTSS c3f000000<>+0(SB), Z18
+	VBROADCASTSS c3f7fffff<>+0(SB), Z19
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
+	VBROADCASTSS c3e0913d8<>+0(SB), Z22
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         56(AX), R9
+	IMULQ        DX, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         696(AX), R9
+	IMULQ        DX, R9
+	ADDQ         688(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         64(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(DX*4), Z24
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         72(CX), R9
+	VMOVUPS      Z24, (R9)(DX*4)
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         80(CX), R9
+	VMOVUPS      Z28, (R9)(DX*4)
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	MOVQ         40(CX), R9
+	VMOVUPS      (R9)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z27, Z29
+	VFMADD213PS  Z9, Z27, Z29
+	VFMADD213PS  Z8, Z27, Z29
+	VFMADD213PS  Z7, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VSCALEFPS    Z26, Z29, Z29
+	VADDPS       Z6, Z29, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z29, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z29
+	VFNMADD231PS Z26, Z29, Z25
+	VFMADD231PS  Z27, Z25, Z29
+	MOVQ         88(CX), R9
+	VMOVUPS      Z29, (R9)(DX*4)
+	MOVQ         48(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	MOVQ         56(CX), R9
+	VMOVUPS      (R9)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         96(CX), R9
+	VMOVUPS      Z25, (R9)(DX*4)
+	MOVQ         64(CX), R9
+	VMOVUPS      (R9)(DX*4), Z26
+	VMULPS       Z26, Z28, Z26
+	VMOVUPS      Z6, Z27
+	VSUBPS       Z28, Z27, Z27
+	VMULPS       Z24, Z27, Z24
+	VADDPS       Z24, Z26, Z24
+	MOVQ         104(CX), R9
+	TESTQ        R8, R8
+	JNZ          around0
+	VMOVUPS      Z24, (R9)(DX*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Z24, (R9)(DX*4)
+
+stored0:
+	MOVQ         64(CX), R9
+	VMOVUPS      Z24, (R9)(DX*4)
+	VPORD        Z1, Z24, Z26
+	VMOVUPS      Z12, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z13, Z26
+	VFMADD231PS  Z14, Z27, Z26
+	VSUBPS       Z13, Z26, Z28
+	VFNMADD231PS Z15, Z28, Z27
+	VFNMADD231PS Z16, Z28, Z27
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z27, Z28
+	VFMADD213PS  Z21, Z27, Z28
+	VFMADD213PS  Z20, Z27, Z28
+	VFMADD213PS  Z19, Z27, Z28
+	VMULPS       Z27, Z27, Z30
+	VFMADD213PS  Z27, Z30, Z28
+	VPSLLD       $0x17, Z26, Z26
+	VMOVUPS      Z17, Z27
+	VFMADD231PS  Z18, Z26, Z27
+	VFMADD231PS  Z28, Z26, Z27
+	VADDPS       Z6, Z27, Z26
+	VRCP14PS     Z26, Z28
+	VMULPS       Z27, Z28, Z30
+	VFNMADD231PS Z26, Z30, Z27
+	VFMADD231PS  Z28, Z27, Z30
+	VPTERNLOGD   $0xd8, Z1, Z24, Z30
+	VMULPS       Z30, Z29, Z24
+	VMOVUPS      Z6, Z26
+	VSUBPS       Z29, Z26, Z26
+	VMULPS       Z25, Z26, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         112(CX), R9
+	TESTQ        R8, R8
+	JNZ          around1
+	VMOVUPS      Z24, (R9)(DX*4)
+	JMP          stored1
+
+around1:
+	VMOVNTPS Z24, (R9)(DX*4)
+
+stored1:
+	ADDQ $0x10, DX
+	SUBQ $0x10, BX
+	JGE  loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R9
+	BZHIL        BX, R9, R9
+	KMOVW        R9, K2
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         72(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         80(CX), BX
+	VMOVUPS      Z28, K2, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z27, Z29
+	VFMADD213PS  Z9, Z27, Z29
+	VFMADD213PS  Z8, Z27, Z29
+	VFMADD213PS  Z7, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VSCALEFPS    Z26, Z29, Z29
+	VADDPS       Z6, Z29, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z29, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z29
+	VFNMADD231PS Z26, Z29, Z25
+	VFMADD231PS  Z27, Z25, Z29
+	MOVQ         88(CX), BX
+	VMOVUPS      Z29, K2, (BX)(DX*4)
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         96(CX), BX
+	VMOVUPS      Z25, K2, (BX)(DX*4)
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	VMULPS       Z26, Z28, Z26
+	VMOVUPS      Z6, Z27
+	VSUBPS       Z28, Z27, Z27
+	VMULPS       Z24, Z27, Z24
+	VADDPS       Z24, Z26, Z24
+	MOVQ         104(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         64(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	VPORD        Z1, Z24, Z26
+	VMOVUPS      Z12, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z13, Z26
+	VFMADD231PS  Z14, Z27, Z26
+	VSUBPS       Z13, Z26, Z28
+	VFNMADD231PS Z15, Z28, Z27
+	VFNMADD231PS Z16, Z28, Z27
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z27, Z28
+	VFMADD213PS  Z21, Z27, Z28
+	VFMADD213PS  Z20, Z27, Z28
+	VFMADD213PS  Z19, Z27, Z28
+	VMULPS       Z27, Z27, Z30
+	VFMADD213PS  Z27, Z30, Z28
+	VPSLLD       $0x17, Z26, Z26
+	VMOVUPS      Z17, Z27
+	VFMADD231PS  Z18, Z26, Z27
+	VFMADD231PS  Z28, Z26, Z27
+	VADDPS       Z6, Z27, Z26
+	VRCP14PS     Z26, Z28
+	VMULPS       Z27, Z28, Z30
+	VFNMADD231PS Z26, Z30, Z27
+	VFMADD231PS  Z28, Z27, Z30
+	VPTERNLOGD   $0xd8, Z1, Z24, Z30
+	VMULPS       Z30, Z29, Z24
+	VMOVUPS      Z6, Z26
+	VSUBPS       Z29, Z26, Z26
+	VMULPS       Z25, Z26, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         112(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1160(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       56(AX), R9
+	IMULQ      BX, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       696(AX), R9
+	IMULQ      BX, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (BX), K1, Z24
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z24
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX), K2, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      72(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      792(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS   Z24, K1, (BX)
+	DECQ      R10
+	JZ        piece1done
+
+piece1:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z24, K1, (BX)
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ      16(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      232(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z25
+	DECQ      R10
+	JZ        piece2done
+
+piece2:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z25
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         80(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         872(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z28, K1, (BX)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z28, K1, (BX)
+	DECQ    R10
+	JNZ     piece3
+
+piece3done:
+	MOVQ      32(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      392(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z25
+	DECQ      R10
+	JZ        piece4done
+
+piece4:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z25
+	DECQ    R10
+	JNZ     piece4
+
+piece4done:
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z29
+	VFMADD213PS  Z10, Z27, Z29
+	VFMADD213PS  Z9, Z27, Z29
+	VFMADD213PS  Z8, Z27, Z29
+	VFMADD213PS  Z7, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VFMADD213PS  Z6, Z27, Z29
+	VSCALEFPS    Z26, Z29, Z29
+	VADDPS       Z6, Z29, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z29, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z29
+	VFNMADD231PS Z26, Z29, Z25
+	VFMADD231PS  Z27, Z25, Z29
+	MOVQ         88(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         952(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z29, K1, (BX)
+	DECQ         R10
+	JZ           piece5done
+
+piece5:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z29, K1, (BX)
+	DECQ    R10
+	JNZ     piece5
+
+piece5done:
+	MOVQ      48(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      552(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z25
+	DECQ      R10
+	JZ        piece6done
+
+piece6:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z25
+	DECQ    R10
+	JNZ     piece6
+
+piece6done:
+	MOVQ      56(CX), BX
+	VMOVUPS.Z (BX), K2, Z26
+	VADDPS    Z26, Z25, Z25
+	MOVQ      96(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), DX
+	MOVQ      1032(AX), R10
+	KMOVW     (R9), K1
+	VMOVUPS   Z25, K1, (BX)
+	DECQ      DX
+	JZ        piece7done
+
+piece7:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z25, K1, (BX)
+	DECQ    DX
+	JNZ     piece7
+
+piece7done:
+	MOVQ         64(CX), DX
+	VMOVUPS.Z    (DX), K2, Z26
+	VMULPS       Z26, Z28, Z26
+	VMOVUPS      Z6, Z27
+	VSUBPS       Z28, Z27, Z27
+	VMULPS       Z24, Z27, Z24
+	VADDPS       Z24, Z26, Z24
+	MOVQ         104(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	MOVQ         64(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	VPORD        Z1, Z24, Z26
+	VMOVUPS      Z12, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z13, Z26
+	VFMADD231PS  Z14, Z27, Z26
+	VSUBPS       Z13, Z26, Z28
+	VFNMADD231PS Z15, Z28, Z27
+	VFNMADD231PS Z16, Z28, Z27
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z27, Z28
+	VFMADD213PS  Z21, Z27, Z28
+	VFMADD213PS  Z20, Z27, Z28
+	VFMADD213PS  Z19, Z27, Z28
+	VMULPS       Z27, Z27, Z30
+	VFMADD213PS  Z27, Z30, Z28
+	VPSLLD       $0x17, Z26, Z26
+	VMOVUPS      Z17, Z27
+	VFMADD231PS  Z18, Z26, Z27
+	VFMADD231PS  Z28, Z26, Z27
+	VADDPS       Z6, Z27, Z26
+	VRCP14PS     Z26, Z28
+	VMULPS       Z27, Z28, Z30
+	VFNMADD231PS Z26, Z30, Z27
+	VFMADD231PS  Z28, Z27, Z30
+	VPTERNLOGD   $0xd8, Z1, Z24, Z30
+	VMULPS       Z30, Z29, Z24
+	VMOVUPS      Z6, Z26
+	VSUBPS       Z29, Z26, Z26
+	VMULPS       Z25, Z26, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         112(CX), DX
+	VMOVUPS      Z24, K2, (DX)
+	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func sruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·sruBackwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	VBROADCASTSS c3f800000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS cc1a00000<>+0(SB), Z2
+	VBROADCASTSS c4b40007f<>+0(SB), Z3
+	VBROADCASTSS c4038aa3b<>+0(SB), Z4
+	VBROADCASTSS c3eb17218<>+0(SB), Z5
+	VBROADCASTSS cb082e308<>+0(SB), Z6
+	VBROADCASTSS cbf000000<>+0(SB), Z7
+	VBROADCASTSS c3f000000<>+0(SB), Z8
+	VBROADCASTSS c3f7fffff<>+0(SB), Z9
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z10
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z11
+	VBROADCASTSS c3e0913d8<>+0(SB), Z12
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z13
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         376(AX), R8
+	IMULQ        DX, R8
+	ADDQ         368(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         696(AX), R8
+	IMULQ        DX, R8
+	ADDQ         688(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         64(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Z14
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Z15
+	VMULPS       Z15, Z14, Z15
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Z16
+	VMOVUPS      Z0, Z17
+	VSUBPS       Z16, Z17, Z17
+	VMULPS       Z17, Z14, Z17
+	MOVQ         72(CX), R8
+	VMOVUPS      Z17, (R8)(DX*4)
+	VPXORD       Z1, Z15, Z15
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Z17
+	VPORD        Z1, Z17, Z18
+	VMOVUPS      Z2, Z19
+	VMAXPS       Z18, Z19, Z19
+	VMOVUPS      Z3, Z18
+	VFMADD231PS  Z4, Z19, Z18
+	VSUBPS       Z3, Z18, Z20
+	VFNMADD231PS Z5, Z20, Z19
+	VFNMADD231PS Z6, Z20, Z19
+	VMOVUPS      Z13, Z20
+	VFMADD213PS  Z12, Z19, Z20
+	VFMADD213PS  Z11, Z19, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VMULPS       Z19, Z19, Z21
+	VFMADD213PS  Z19, Z21, Z20
+	VPSLLD       $0x17, Z18, Z18
+	VMOVUPS      Z7, Z19
+	VFMADD231PS  Z8, Z18, Z19
+	VFMADD231PS  Z20, Z18, Z19
+	VADDPS       Z0, Z19, Z18
+	VRCP14PS     Z18, Z20
+	VMULPS       Z19, Z20, Z21
+	VFNMADD231PS Z18, Z21, Z19
+	VFMADD231PS  Z20, Z19, Z21
+	VPTERNLOGD   $0xd8, Z1, Z17, Z21
+	VMULPS       Z21, Z14, Z17
+	VADDPS       Z17, Z15, Z15
+	VMULPS       Z16, Z14, Z14
+	VMOVUPS      Z0, Z17
+	VFNMADD231PS Z21, Z21, Z17
+	VMULPS       Z14, Z17, Z17
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Z14
+	VADDPS       Z17, Z14, Z14
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(DX*4), Z17
+	VMULPS       Z17, Z14, Z17
+	MOVQ         56(CX), R8
+	VMOVUPS      (R8)(DX*4), Z18
+	VMOVUPS      Z0, Z19
+	VSUBPS       Z18, Z19, Z19
+	VMULPS       Z19, Z14, Z19
+	MOVQ         80(CX), R8
+	VMOVUPS      Z19, (R8)(DX*4)
+	VPXORD       Z1, Z17, Z17
+	MOVQ         64(CX), R8
+	VMOVUPS      (R8)(DX*4), Z19
+	VMULPS       Z19, Z14, Z19
+	VADDPS       Z19, Z17, Z17
+	VMULPS       Z18, Z14, Z14
+	MOVQ         40(CX), R8
+	VMOVUPS      Z14, (R8)(DX*4)
+	VMOVUPS      Z0, Z14
+	VSUBPS       Z16, Z14, Z14
+	VMULPS       Z16, Z15, Z15
+	VMULPS       Z15, Z14, Z14
+	MOVQ         88(CX), R8
+	VMOVUPS      Z14, (R8)(DX*4)
+	VMOVUPS      Z0, Z14
+	VSUBPS       Z18, Z14, Z14
+	VMULPS       Z18, Z17, Z15
+	VMULPS       Z15, Z14, Z14
+	MOVQ         96(CX), R8
+	VMOVUPS      Z14, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R8
+	BZHIL        BX, R8, R8
+	KMOVW        R8, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	VMULPS       Z15, Z14, Z15
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	VMOVUPS      Z0, Z17
+	VSUBPS       Z16, Z17, Z17
+	VMULPS       Z17, Z14, Z17
+	MOVQ         72(CX), BX
+	VMOVUPS      Z17, K1, (BX)(DX*4)
+	VPXORD       Z1, Z15, Z15
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z17
+	VPORD        Z1, Z17, Z18
+	VMOVUPS      Z2, Z19
+	VMAXPS       Z18, Z19, Z19
+	VMOVUPS      Z3, Z18
+	VFMADD231PS  Z4, Z19, Z18
+	VSUBPS       Z3, Z18, Z20
+	VFNMADD231PS Z5, Z20, Z19
+	VFNMADD231PS Z6, Z20, Z19
+	VMOVUPS      Z13, Z20
+	VFMADD213PS  Z12, Z19, Z20
+	VFMADD213PS  Z11, Z19, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VMULPS       Z19, Z19, Z21
+	VFMADD213PS  Z19, Z21, Z20
+	VPSLLD       $0x17, Z18, Z18
+	VMOVUPS      Z7, Z19
+	VFMADD231PS  Z8, Z18, Z19
+	VFMADD231PS  Z20, Z18, Z19
+	VADDPS       Z0, Z19, Z18
+	VRCP14PS     Z18, Z20
+	VMULPS       Z19, Z20, Z21
+	VFNMADD231PS Z18, Z21, Z19
+	VFMADD231PS  Z20, Z19, Z21
+	VPTERNLOGD   $0xd8, Z1, Z17, Z21
+	VMULPS       Z21, Z14, Z17
+	VADDPS       Z17, Z15, Z15
+	VMULPS       Z16, Z14, Z14
+	VMOVUPS      Z0, Z17
+	VFNMADD231PS Z21, Z21, Z17
+	VMULPS       Z14, Z17, Z17
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	VADDPS       Z17, Z14, Z14
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z17
+	VMULPS       Z17, Z14, Z17
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z18
+	VMOVUPS      Z0, Z19
+	VSUBPS       Z18, Z19, Z19
+	VMULPS       Z19, Z14, Z19
+	MOVQ         80(CX), BX
+	VMOVUPS      Z19, K1, (BX)(DX*4)
+	VPXORD       Z1, Z17, Z17
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z19
+	VMULPS       Z19, Z14, Z19
+	VADDPS       Z19, Z17, Z17
+	VMULPS       Z18, Z14, Z14
+	MOVQ         40(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z14
+	VSUBPS       Z16, Z14, Z14
+	VMULPS       Z16, Z15, Z15
+	VMULPS       Z15, Z14, Z14
+	MOVQ         88(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z14
+	VSUBPS       Z18, Z14, Z14
+	VMULPS       Z18, Z17, Z15
+	VMULPS       Z15, Z14, Z14
+	MOVQ         96(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       376(AX), R8
+	IMULQ      BX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       696(AX), R8
+	IMULQ      BX, R8
+	ADDQ       688(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       64(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	VMOVUPS.Z  (BX), K1, Z14
+	MOVQ       8(CX), BX
+	VMOVUPS.Z  (BX), K1, Z15
+	VADDPS     Z15, Z14, Z14
+	MOVQ       16(CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	KMOVW      (R8), K2
+	VMOVUPS.Z  (BX), K2, Z15
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z15
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	VMULPS    Z15, Z14, Z15
+	MOVQ      24(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      312(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z16
+	DECQ      R9
+	JZ        piece1done
+
+piece1:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z16
+	DECQ    R9
+	JNZ     piece1
+
+piece1done:
+	VMOVUPS Z0, Z17
+	VSUBPS  Z16, Z17, Z17
+	VMULPS  Z17, Z14, Z17
+	MOVQ    72(CX), BX
+	LEAQ    12(DX), R8
+	MOVQ    (DX), R9
+	MOVQ    792(AX), R10
+	KMOVW   (R8), K2
+	VMOVUPS Z17, K2, (BX)
+	DECQ    R9
+	JZ      piece2done
+
+piece2:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z17, K2, (BX)
+	DECQ    R9
+	JNZ     piece2
+
+piece2done:
+	VPXORD       Z1, Z15, Z15
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX), K1, Z17
+	VPORD        Z1, Z17, Z18
+	VMOVUPS      Z2, Z19
+	VMAXPS       Z18, Z19, Z19
+	VMOVUPS      Z3, Z18
+	VFMADD231PS  Z4, Z19, Z18
+	VSUBPS       Z3, Z18, Z20
+	VFNMADD231PS Z5, Z20, Z19
+	VFNMADD231PS Z6, Z20, Z19
+	VMOVUPS      Z13, Z20
+	VFMADD213PS  Z12, Z19, Z20
+	VFMADD213PS  Z11, Z19, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VMULPS       Z19, Z19, Z21
+	VFMADD213PS  Z19, Z21, Z20
+	VPSLLD       $0x17, Z18, Z18
+	VMOVUPS      Z7, Z19
+	VFMADD231PS  Z8, Z18, Z19
+	VFMADD231PS  Z20, Z18, Z19
+	VADDPS       Z0, Z19, Z18
+	VRCP14PS     Z18, Z20
+	VMULPS       Z19, Z20, Z21
+	VFNMADD231PS Z18, Z21, Z19
+	VFMADD231PS  Z20, Z19, Z21
+	VPTERNLOGD   $0xd8, Z1, Z17, Z21
+	VMULPS       Z21, Z14, Z17
+	VADDPS       Z17, Z15, Z15
+	VMULPS       Z16, Z14, Z14
+	VMOVUPS      Z0, Z17
+	VFNMADD231PS Z21, Z21, Z17
+	VMULPS       Z14, Z17, Z17
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z17, Z14, Z14
+	MOVQ         48(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         552(AX), R10
+	KMOVW        (R8), K2
+	VMOVUPS.Z    (BX), K2, Z17
+	DECQ         R9
+	JZ           piece3done
+
+piece3:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z17
+	DECQ    R9
+	JNZ     piece3
+
+piece3done:
+	VMULPS    Z17, Z14, Z17
+	MOVQ      56(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      632(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z18
+	DECQ      R9
+	JZ        piece4done
+
+piece4:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z18
+	DECQ    R9
+	JNZ     piece4
+
+piece4done:
+	VMOVUPS Z0, Z19
+	VSUBPS  Z18, Z19, Z19
+	VMULPS  Z19, Z14, Z19
+	MOVQ    80(CX), BX
+	LEAQ    12(DX), R8
+	MOVQ    (DX), R9
+	MOVQ    872(AX), R10
+	KMOVW   (R8), K2
+	VMOVUPS Z19, K2, (BX)
+	DECQ    R9
+	JZ      piece5done
+
+piece5:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z19, K2, (BX)
+	DECQ    R9
+	JNZ     piece5
+
+piece5done:
+	VPXORD    Z1, Z17, Z17
+	MOVQ      64(CX), BX
+	VMOVUPS.Z (BX), K1, Z19
+	VMULPS    Z19, Z14, Z19
+	VADDPS    Z19, Z17, Z17
+	VMULPS    Z18, Z14, Z14
+	MOVQ      40(CX), BX
+	VMOVUPS   Z14, K1, (BX)
+	VMOVUPS   Z0, Z14
+	VSUBPS    Z16, Z14, Z14
+	VMULPS    Z16, Z15, Z15
+	VMULPS    Z15, Z14, Z14
+	MOVQ      88(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      952(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS   Z14, K2, (BX)
+	DECQ      R9
+	JZ        piece6done
+
+piece6:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z14, K2, (BX)
+	DECQ    R9
+	JNZ     piece6
+
+piece6done:
+	VMOVUPS Z0, Z14
+	VSUBPS  Z18, Z14, Z14
+	VMULPS  Z18, Z17, Z15
+	VMULPS  Z15, Z14, Z14
+	MOVQ    96(CX), BX
+	LEAQ    12(DX), R8
+	MOVQ    (DX), DX
+	MOVQ    1032(AX), R9
+	KMOVW   (R8), K2
+	VMOVUPS Z14, K2, (BX)
+	DECQ    DX
+	JZ      piece7done
+
+piece7:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z14, K2, (BX)
+	DECQ    DX
+	JNZ     piece7
+
+piece7done:
+	JMP next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func sruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·sruComposeLoopAVX512(SB), NOSPLIT, $0-104
@@ -2461,6 +5402,359 @@ piece1done:
 	MOVQ         40(CX), DX
 	VMOVUPS      Z14, K2, (DX)
 	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func sruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·sruComposeBackwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	VBROADCASTSS cc1a00000<>+0(SB), Z0
+	VBROADCASTSS c4b40007f<>+0(SB), Z1
+	VBROADCASTSS c4038aa3b<>+0(SB), Z2
+	VBROADCASTSS c3eb17218<>+0(SB), Z3
+	VBROADCASTSS cb082e308<>+0(SB), Z4
+	VBROADCASTSS cbf000000<>+0(SB), Z5
+	VBROADCASTSS c3f000000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+	VBROADCASTSS c80000000<>+0(SB), Z8
+	VBROADCASTSS c3f7fffff<>+0(SB), Z9
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z10
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z11
+	VBROADCASTSS c3e0913d8<>+0(SB), Z12
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z13
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         216(AX), R8
+	IMULQ        DX, R8
+	ADDQ         208(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Z14
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Z15
+	VPORD        Z8, Z15, Z16
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z16, Z17, Z17
+	VMOVUPS      Z1, Z16
+	VFMADD231PS  Z2, Z17, Z16
+	VSUBPS       Z1, Z16, Z18
+	VFNMADD231PS Z3, Z18, Z17
+	VFNMADD231PS Z4, Z18, Z17
+	VMOVUPS      Z13, Z18
+	VFMADD213PS  Z12, Z17, Z18
+	VFMADD213PS  Z11, Z17, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VMULPS       Z17, Z17, Z19
+	VFMADD213PS  Z17, Z19, Z18
+	VPSLLD       $0x17, Z16, Z16
+	VMOVUPS      Z5, Z17
+	VFMADD231PS  Z6, Z16, Z17
+	VFMADD231PS  Z18, Z16, Z17
+	VADDPS       Z7, Z17, Z16
+	VRCP14PS     Z16, Z18
+	VMULPS       Z17, Z18, Z19
+	VFNMADD231PS Z16, Z19, Z17
+	VFMADD231PS  Z18, Z17, Z19
+	VPTERNLOGD   $0xd8, Z8, Z15, Z19
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Z15
+	VMULPS       Z15, Z14, Z14
+	VMOVUPS      Z7, Z15
+	VFNMADD231PS Z19, Z19, Z15
+	VMULPS       Z14, Z15, Z15
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Z14
+	VADDPS       Z15, Z14, Z14
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Z15
+	VMULPS       Z15, Z14, Z14
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(DX*4), Z16
+	VMULPS       Z15, Z16, Z15
+	MOVQ         32(CX), R8
+	VMOVUPS      Z14, (R8)(DX*4)
+	MOVQ         48(CX), R8
+	VMOVUPS      Z15, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R8
+	BZHIL        BX, R8, R8
+	KMOVW        R8, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	VPORD        Z8, Z15, Z16
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z16, Z17, Z17
+	VMOVUPS      Z1, Z16
+	VFMADD231PS  Z2, Z17, Z16
+	VSUBPS       Z1, Z16, Z18
+	VFNMADD231PS Z3, Z18, Z17
+	VFNMADD231PS Z4, Z18, Z17
+	VMOVUPS      Z13, Z18
+	VFMADD213PS  Z12, Z17, Z18
+	VFMADD213PS  Z11, Z17, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VMULPS       Z17, Z17, Z19
+	VFMADD213PS  Z17, Z19, Z18
+	VPSLLD       $0x17, Z16, Z16
+	VMOVUPS      Z5, Z17
+	VFMADD231PS  Z6, Z16, Z17
+	VFMADD231PS  Z18, Z16, Z17
+	VADDPS       Z7, Z17, Z16
+	VRCP14PS     Z16, Z18
+	VMULPS       Z17, Z18, Z19
+	VFNMADD231PS Z16, Z19, Z17
+	VFMADD231PS  Z18, Z17, Z19
+	VPTERNLOGD   $0xd8, Z8, Z15, Z19
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	VMULPS       Z15, Z14, Z14
+	VMOVUPS      Z7, Z15
+	VFNMADD231PS Z19, Z19, Z15
+	VMULPS       Z14, Z15, Z15
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	VADDPS       Z15, Z14, Z14
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	VMULPS       Z15, Z14, Z14
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	VMULPS       Z15, Z16, Z15
+	MOVQ         32(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	MOVQ         48(CX), BX
+	VMOVUPS      Z15, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ         BX, BX
+	MOVQ         216(AX), R8
+	IMULQ        BX, R8
+	ADDQ         208(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	KMOVW        8(DX), K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX), K1, Z15
+	VPORD        Z8, Z15, Z16
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z16, Z17, Z17
+	VMOVUPS      Z1, Z16
+	VFMADD231PS  Z2, Z17, Z16
+	VSUBPS       Z1, Z16, Z18
+	VFNMADD231PS Z3, Z18, Z17
+	VFNMADD231PS Z4, Z18, Z17
+	VMOVUPS      Z13, Z18
+	VFMADD213PS  Z12, Z17, Z18
+	VFMADD213PS  Z11, Z17, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VMULPS       Z17, Z17, Z19
+	VFMADD213PS  Z17, Z19, Z18
+	VPSLLD       $0x17, Z16, Z16
+	VMOVUPS      Z5, Z17
+	VFMADD231PS  Z6, Z16, Z17
+	VFMADD231PS  Z18, Z16, Z17
+	VADDPS       Z7, Z17, Z16
+	VRCP14PS     Z16, Z18
+	VMULPS       Z17, Z18, Z19
+	VFNMADD231PS Z16, Z19, Z17
+	VFMADD231PS  Z18, Z17, Z19
+	VPTERNLOGD   $0xd8, Z8, Z15, Z19
+	MOVQ         24(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         312(AX), R10
+	KMOVW        (R8), K2
+	VMOVUPS.Z    (BX), K2, Z15
+	DECQ         R9
+	JZ           piece0done
+
+piece0:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z15
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	VMULPS       Z15, Z14, Z14
+	VMOVUPS      Z7, Z15
+	VFNMADD231PS Z19, Z19, Z15
+	VMULPS       Z14, Z15, Z15
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z15, Z14, Z14
+	MOVQ         40(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), DX
+	MOVQ         472(AX), R9
+	KMOVW        (R8), K2
+	VMOVUPS.Z    (BX), K2, Z15
+	DECQ         DX
+	JZ           piece1done
+
+piece1:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z15
+	DECQ    DX
+	JNZ     piece1
+
+piece1done:
+	VMULPS    Z15, Z14, Z14
+	MOVQ      48(CX), DX
+	VMOVUPS.Z (DX), K1, Z16
+	VMULPS    Z15, Z16, Z15
+	MOVQ      32(CX), DX
+	VMOVUPS   Z14, K1, (DX)
+	MOVQ      48(CX), DX
+	VMOVUPS   Z15, K1, (DX)
+	JMP       next
 
 done:
 	SFENCE
@@ -3061,6 +6355,1155 @@ done:
 	VZEROUPPER
 	RET
 
+// func qrnnForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·qrnnForwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	VBROADCASTSS cc1a00000<>+0(SB), Z0
+	VBROADCASTSS c4b40007f<>+0(SB), Z1
+	VBROADCASTSS c4038aa3b<>+0(SB), Z2
+	VBROADCASTSS c3eb17218<>+0(SB), Z3
+	VBROADCASTSS cb082e308<>+0(SB), Z4
+	VBROADCASTSS cbf000000<>+0(SB), Z5
+	VBROADCASTSS c3f000000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+	VBROADCASTSS c80000000<>+0(SB), Z8
+	VBROADCASTSS c3f7fffff<>+0(SB), Z9
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z10
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z11
+	VBROADCASTSS c3e0913d8<>+0(SB), Z12
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z13
+	VBROADCASTSS cc2d20000<>+0(SB), Z14
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z15
+	VBROADCASTSS c3f317218<>+0(SB), Z16
+	VBROADCASTSS cb102e308<>+0(SB), Z17
+	VBROADCASTSS c4b400000<>+0(SB), Z18
+	VBROADCASTSS c3effffff<>+0(SB), Z19
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z21
+	VBROADCASTSS c3c0913d8<>+0(SB), Z22
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z23
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         56(AX), R9
+	IMULQ        DX, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         536(AX), R9
+	IMULQ        DX, R9
+	ADDQ         528(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         48(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(DX*4), Z24
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z1, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z1, Z25, Z27
+	VFNMADD231PS Z3, Z27, Z26
+	VFNMADD231PS Z4, Z27, Z26
+	VMOVUPS      Z13, Z27
+	VFMADD213PS  Z12, Z26, Z27
+	VFMADD213PS  Z11, Z26, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z6, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z7, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z8, Z24, Z28
+	MOVQ         56(CX), R9
+	VMOVUPS      Z28, (R9)(DX*4)
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(DX*4), Z24
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z7, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         64(CX), R9
+	VMOVUPS      Z27, (R9)(DX*4)
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(DX*4), Z24
+	MOVQ         40(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z29
+	VFMADD213PS  Z22, Z26, Z29
+	VFMADD213PS  Z21, Z26, Z29
+	VFMADD213PS  Z20, Z26, Z29
+	VFMADD213PS  Z19, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z7, Z29, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z29, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z26, Z24, Z29
+	MOVQ         72(CX), R9
+	VMOVUPS      Z29, (R9)(DX*4)
+	MOVQ         48(CX), R9
+	VMOVUPS      (R9)(DX*4), Z24
+	VMULPS       Z24, Z27, Z24
+	VMOVUPS      Z7, Z25
+	VSUBPS       Z27, Z25, Z25
+	VMULPS       Z28, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         80(CX), R9
+	TESTQ        R8, R8
+	JNZ          around0
+	VMOVUPS      Z24, (R9)(DX*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Z24, (R9)(DX*4)
+
+stored0:
+	MOVQ    48(CX), R9
+	VMOVUPS Z24, (R9)(DX*4)
+	VMULPS  Z24, Z29, Z24
+	MOVQ    88(CX), R9
+	TESTQ   R8, R8
+	JNZ     around1
+	VMOVUPS Z24, (R9)(DX*4)
+	JMP     stored1
+
+around1:
+	VMOVNTPS Z24, (R9)(DX*4)
+
+stored1:
+	ADDQ $0x10, DX
+	SUBQ $0x10, BX
+	JGE  loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R9
+	BZHIL        BX, R9, R9
+	KMOVW        R9, K2
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z1, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z1, Z25, Z27
+	VFNMADD231PS Z3, Z27, Z26
+	VFNMADD231PS Z4, Z27, Z26
+	VMOVUPS      Z13, Z27
+	VFMADD213PS  Z12, Z26, Z27
+	VFMADD213PS  Z11, Z26, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z6, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z7, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z8, Z24, Z28
+	MOVQ         56(CX), BX
+	VMOVUPS      Z28, K2, (BX)(DX*4)
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z7, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         64(CX), BX
+	VMOVUPS      Z27, K2, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z29
+	VFMADD213PS  Z22, Z26, Z29
+	VFMADD213PS  Z21, Z26, Z29
+	VFMADD213PS  Z20, Z26, Z29
+	VFMADD213PS  Z19, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z7, Z29, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z29, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z26, Z24, Z29
+	MOVQ         72(CX), BX
+	VMOVUPS      Z29, K2, (BX)(DX*4)
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	VMULPS       Z24, Z27, Z24
+	VMOVUPS      Z7, Z25
+	VSUBPS       Z27, Z25, Z25
+	VMULPS       Z28, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         80(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         48(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	VMULPS       Z24, Z29, Z24
+	MOVQ         88(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       56(AX), R9
+	IMULQ      BX, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       536(AX), R9
+	IMULQ      BX, R9
+	ADDQ       528(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       48(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (BX), K1, Z24
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z24
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z1, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z1, Z25, Z27
+	VFNMADD231PS Z3, Z27, Z26
+	VFNMADD231PS Z4, Z27, Z26
+	VMOVUPS      Z13, Z27
+	VFMADD213PS  Z12, Z26, Z27
+	VFMADD213PS  Z11, Z26, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VMULPS       Z26, Z26, Z28
+	VFMADD213PS  Z26, Z28, Z27
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z6, Z25, Z26
+	VFMADD231PS  Z27, Z25, Z26
+	VADDPS       Z7, Z26, Z25
+	VRCP14PS     Z25, Z27
+	VMULPS       Z26, Z27, Z28
+	VFNMADD231PS Z25, Z28, Z26
+	VFMADD231PS  Z27, Z26, Z28
+	VPTERNLOGD   $0xd8, Z8, Z24, Z28
+	MOVQ         56(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         632(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z28, K1, (BX)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z28, K1, (BX)
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ      16(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      232(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z24
+	DECQ      R10
+	JZ        piece2done
+
+piece2:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z24
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z27
+	VFMADD213PS  Z22, Z26, Z27
+	VFMADD213PS  Z21, Z26, Z27
+	VFMADD213PS  Z20, Z26, Z27
+	VFMADD213PS  Z19, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z7, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         64(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         712(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z27, K1, (BX)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z27, K1, (BX)
+	DECQ    R10
+	JNZ     piece3
+
+piece3done:
+	MOVQ      32(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      392(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z24
+	DECQ      R10
+	JZ        piece4done
+
+piece4:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z24
+	DECQ    R10
+	JNZ     piece4
+
+piece4done:
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z8, Z24, Z25
+	VMOVUPS      Z14, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z18, Z25
+	VFMADD231PS  Z15, Z26, Z25
+	VSUBPS       Z18, Z25, Z25
+	VFNMADD231PS Z16, Z25, Z26
+	VFNMADD231PS Z17, Z25, Z26
+	VMOVUPS      Z23, Z29
+	VFMADD213PS  Z22, Z26, Z29
+	VFMADD213PS  Z21, Z26, Z29
+	VFMADD213PS  Z20, Z26, Z29
+	VFMADD213PS  Z19, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VFMADD213PS  Z7, Z26, Z29
+	VSCALEFPS    Z25, Z29, Z29
+	VADDPS       Z7, Z29, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z7, Z24
+	VMOVAPS      Z29, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z29
+	VFNMADD231PS Z25, Z29, Z24
+	VFMADD231PS  Z26, Z24, Z29
+	MOVQ         72(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), DX
+	MOVQ         792(AX), R10
+	KMOVW        (R9), K1
+	VMOVUPS      Z29, K1, (BX)
+	DECQ         DX
+	JZ           piece5done
+
+piece5:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z29, K1, (BX)
+	DECQ    DX
+	JNZ     piece5
+
+piece5done:
+	MOVQ      48(CX), DX
+	VMOVUPS.Z (DX), K2, Z24
+	VMULPS    Z24, Z27, Z24
+	VMOVUPS   Z7, Z25
+	VSUBPS    Z27, Z25, Z25
+	VMULPS    Z28, Z25, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      80(CX), DX
+	VMOVUPS   Z24, K2, (DX)
+	MOVQ      48(CX), DX
+	VMOVUPS   Z24, K2, (DX)
+	VMULPS    Z24, Z29, Z24
+	MOVQ      88(CX), DX
+	VMOVUPS   Z24, K2, (DX)
+	JMP       next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func qrnnBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·qrnnBackwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	VBROADCASTSS c3f800000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         216(AX), R8
+	IMULQ        DX, R8
+	ADDQ         208(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         616(AX), R8
+	IMULQ        DX, R8
+	ADDQ         608(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         56(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Z2
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Z3
+	VADDPS       Z3, Z2, Z2
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Z3
+	VMULPS       Z3, Z2, Z3
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Z4
+	VMULPS       Z4, Z2, Z2
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Z5
+	VADDPS       Z2, Z5, Z2
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Z5
+	VMULPS       Z5, Z2, Z6
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(DX*4), Z7
+	VMOVUPS      Z0, Z8
+	VSUBPS       Z7, Z8, Z8
+	VMULPS       Z8, Z2, Z8
+	VPXORD       Z1, Z6, Z6
+	MOVQ         56(CX), R8
+	VMOVUPS      (R8)(DX*4), Z9
+	VMULPS       Z9, Z2, Z9
+	VADDPS       Z9, Z6, Z6
+	VMULPS       Z7, Z2, Z2
+	MOVQ         32(CX), R8
+	VMOVUPS      Z2, (R8)(DX*4)
+	VMOVUPS      Z0, Z2
+	VSUBPS       Z4, Z2, Z2
+	VMULPS       Z4, Z3, Z3
+	VMULPS       Z3, Z2, Z2
+	MOVQ         64(CX), R8
+	VMOVUPS      Z2, (R8)(DX*4)
+	VMOVUPS      Z0, Z2
+	VSUBPS       Z7, Z2, Z2
+	VMULPS       Z7, Z6, Z3
+	VMULPS       Z3, Z2, Z2
+	MOVQ         72(CX), R8
+	VMOVUPS      Z2, (R8)(DX*4)
+	VMOVUPS      Z0, Z2
+	VFNMADD231PS Z5, Z5, Z2
+	VMULPS       Z8, Z2, Z2
+	MOVQ         80(CX), R8
+	VMOVUPS      Z2, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R8
+	BZHIL        BX, R8, R8
+	KMOVW        R8, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
+	VADDPS       Z3, Z2, Z2
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
+	VMULPS       Z3, Z2, Z3
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z4
+	VMULPS       Z4, Z2, Z2
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z5
+	VADDPS       Z2, Z5, Z2
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z5
+	VMULPS       Z5, Z2, Z6
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z7
+	VMOVUPS      Z0, Z8
+	VSUBPS       Z7, Z8, Z8
+	VMULPS       Z8, Z2, Z8
+	VPXORD       Z1, Z6, Z6
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z9
+	VMULPS       Z9, Z2, Z9
+	VADDPS       Z9, Z6, Z6
+	VMULPS       Z7, Z2, Z2
+	MOVQ         32(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z2
+	VSUBPS       Z4, Z2, Z2
+	VMULPS       Z4, Z3, Z3
+	VMULPS       Z3, Z2, Z2
+	MOVQ         64(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z2
+	VSUBPS       Z7, Z2, Z2
+	VMULPS       Z7, Z6, Z3
+	VMULPS       Z3, Z2, Z2
+	MOVQ         72(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z2
+	VFNMADD231PS Z5, Z5, Z2
+	VMULPS       Z8, Z2, Z2
+	MOVQ         80(CX), BX
+	VMOVUPS      Z2, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       216(AX), R8
+	IMULQ      BX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       616(AX), R8
+	IMULQ      BX, R8
+	ADDQ       608(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       56(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	VMOVUPS.Z  (BX), K1, Z2
+	MOVQ       8(CX), BX
+	VMOVUPS.Z  (BX), K1, Z3
+	VADDPS     Z3, Z2, Z2
+	MOVQ       16(CX), BX
+	VMOVUPS.Z  (BX), K1, Z3
+	VMULPS     Z3, Z2, Z3
+	MOVQ       24(CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	KMOVW      (R8), K2
+	VMOVUPS.Z  (BX), K2, Z4
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z4
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	VMULPS    Z4, Z2, Z2
+	MOVQ      32(CX), BX
+	VMOVUPS.Z (BX), K1, Z5
+	VADDPS    Z2, Z5, Z2
+	MOVQ      40(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      472(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z5
+	DECQ      R9
+	JZ        piece1done
+
+piece1:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z5
+	DECQ    R9
+	JNZ     piece1
+
+piece1done:
+	VMULPS    Z5, Z2, Z6
+	MOVQ      48(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      552(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z7
+	DECQ      R9
+	JZ        piece2done
+
+piece2:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z7
+	DECQ    R9
+	JNZ     piece2
+
+piece2done:
+	VMOVUPS   Z0, Z8
+	VSUBPS    Z7, Z8, Z8
+	VMULPS    Z8, Z2, Z8
+	VPXORD    Z1, Z6, Z6
+	MOVQ      56(CX), BX
+	VMOVUPS.Z (BX), K1, Z9
+	VMULPS    Z9, Z2, Z9
+	VADDPS    Z9, Z6, Z6
+	VMULPS    Z7, Z2, Z2
+	MOVQ      32(CX), BX
+	VMOVUPS   Z2, K1, (BX)
+	VMOVUPS   Z0, Z2
+	VSUBPS    Z4, Z2, Z2
+	VMULPS    Z4, Z3, Z3
+	VMULPS    Z3, Z2, Z2
+	MOVQ      64(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      712(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS   Z2, K2, (BX)
+	DECQ      R9
+	JZ        piece3done
+
+piece3:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z2, K2, (BX)
+	DECQ    R9
+	JNZ     piece3
+
+piece3done:
+	VMOVUPS Z0, Z2
+	VSUBPS  Z7, Z2, Z2
+	VMULPS  Z7, Z6, Z3
+	VMULPS  Z3, Z2, Z2
+	MOVQ    72(CX), BX
+	LEAQ    12(DX), R8
+	MOVQ    (DX), R9
+	MOVQ    792(AX), R10
+	KMOVW   (R8), K2
+	VMOVUPS Z2, K2, (BX)
+	DECQ    R9
+	JZ      piece4done
+
+piece4:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z2, K2, (BX)
+	DECQ    R9
+	JNZ     piece4
+
+piece4done:
+	VMOVUPS      Z0, Z2
+	VFNMADD231PS Z5, Z5, Z2
+	VMULPS       Z8, Z2, Z2
+	MOVQ         80(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), DX
+	MOVQ         872(AX), R9
+	KMOVW        (R8), K2
+	VMOVUPS      Z2, K2, (BX)
+	DECQ         DX
+	JZ           piece5done
+
+piece5:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z2, K2, (BX)
+	DECQ    DX
+	JNZ     piece5
+
+piece5done:
+	JMP next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·qrnnComposeLoopAVX512(SB), NOSPLIT, $0-104
@@ -3490,6 +7933,231 @@ piece1done:
 	MOVQ         40(CX), DX
 	VMOVUPS      Z25, K2, (DX)
 	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func qrnnComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·qrnnComposeBackwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ    (CX), R8
+	VMOVUPS (R8)(DX*4), Z0
+	MOVQ    8(CX), R8
+	VMOVUPS (R8)(DX*4), Z1
+	VADDPS  Z1, Z0, Z0
+	MOVQ    16(CX), R8
+	VMOVUPS (R8)(DX*4), Z1
+	VMULPS  Z1, Z0, Z0
+	MOVQ    24(CX), R8
+	VMOVUPS (R8)(DX*4), Z1
+	VADDPS  Z0, Z1, Z0
+	MOVQ    32(CX), R8
+	VMOVUPS (R8)(DX*4), Z1
+	VMULPS  Z1, Z0, Z0
+	MOVQ    40(CX), R8
+	VMOVUPS (R8)(DX*4), Z2
+	VMULPS  Z1, Z2, Z1
+	MOVQ    24(CX), R8
+	VMOVUPS Z0, (R8)(DX*4)
+	MOVQ    40(CX), R8
+	VMOVUPS Z1, (R8)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
+	JGE     loop
+
+tail:
+	ADDQ      $0x10, BX
+	JZ        next
+	MOVL      $0x0000ffff, R8
+	BZHIL     BX, R8, R8
+	KMOVW     R8, K1
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z0
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VADDPS    Z0, Z1, Z0
+	MOVQ      32(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	MOVQ      40(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
+	VMULPS    Z1, Z2, Z1
+	MOVQ      24(CX), BX
+	VMOVUPS   Z0, K1, (BX)(DX*4)
+	MOVQ      40(CX), BX
+	VMOVUPS   Z1, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ      BX, BX
+	KMOVW     8(DX), K1
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX), K1, Z0
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      16(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      232(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z1
+	DECQ      R9
+	JZ        piece0done
+
+piece0:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z1
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	VMULPS    Z1, Z0, Z0
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX), K1, Z1
+	VADDPS    Z0, Z1, Z0
+	MOVQ      32(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), DX
+	MOVQ      392(AX), R9
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z1
+	DECQ      DX
+	JZ        piece1done
+
+piece1:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z1
+	DECQ    DX
+	JNZ     piece1
+
+piece1done:
+	VMULPS    Z1, Z0, Z0
+	MOVQ      40(CX), DX
+	VMOVUPS.Z (DX), K1, Z2
+	VMULPS    Z1, Z2, Z1
+	MOVQ      24(CX), DX
+	VMOVUPS   Z0, K1, (DX)
+	MOVQ      40(CX), DX
+	VMOVUPS   Z1, K1, (DX)
+	JMP       next
 
 done:
 	SFENCE
@@ -4473,6 +9141,1639 @@ done:
 	VZEROUPPER
 	RET
 
+// func lsLstmCoreForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·lsLstmCoreForwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	MOVQ         1040(AX), DX
+	MOVQ         1064(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 104(CX)
+	MOVQ         1120(AX), DX
+	MOVQ         1144(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 112(CX)
+	MOVQ         1200(AX), DX
+	MOVQ         1224(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 120(CX)
+	MOVQ         1280(AX), DX
+	MOVQ         1304(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 128(CX)
+	MOVQ         1360(AX), DX
+	MOVQ         1384(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 136(CX)
+	MOVQ         1440(AX), DX
+	MOVQ         1464(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 144(CX)
+	MOVQ         1520(AX), DX
+	MOVQ         1544(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 152(CX)
+	MOVQ         1600(AX), DX
+	MOVQ         1624(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 160(CX)
+	MOVQ         1680(AX), DX
+	MOVQ         1704(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 168(CX)
+	MOVQ         1760(AX), DX
+	MOVQ         1784(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 176(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS cc1a00000<>+0(SB), Z12
+	VBROADCASTSS c4b40007f<>+0(SB), Z13
+	VBROADCASTSS c4038aa3b<>+0(SB), Z14
+	VBROADCASTSS c3eb17218<>+0(SB), Z15
+	VBROADCASTSS cb082e308<>+0(SB), Z16
+	VBROADCASTSS cbf000000<>+0(SB), Z17
+	VBROADCASTSS c3f000000<>+0(SB), Z18
+	VBROADCASTSS c3f7fffff<>+0(SB), Z19
+	VBROADCASTSS c3f2aaa58<>+0(SB), Z20
+	VBROADCASTSS c3eaaab3a<>+0(SB), Z21
+	VBROADCASTSS c3e0913d8<>+0(SB), Z22
+	VBROADCASTSS c3d35f5ff<>+0(SB), Z23
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         696(AX), R9
+	IMULQ        DX, R9
+	ADDQ         688(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         64(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         704(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         856(AX), R9
+	IMULQ        DX, R9
+	ADDQ         848(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         80(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         864(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         1016(AX), R9
+	IMULQ        DX, R9
+	ADDQ         1008(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         96(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(DX*4), Z24
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         136(CX), R9
+	VMOVUPS      Z27, (R9)(DX*4)
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(DX*4), Z24
+	MOVQ         40(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         48(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	MOVQ         56(CX), R9
+	VMOVUPS      (R9)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	MOVQ         144(CX), R9
+	VMOVUPS      Z29, (R9)(DX*4)
+	VMULPS       Z29, Z27, Z24
+	MOVQ         64(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	MOVQ         72(CX), R9
+	VMOVUPS      (R9)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         80(CX), R9
+	VMOVUPS      (R9)(DX*4), Z26
+	MOVQ         88(CX), R9
+	VMOVUPS      (R9)(DX*4), Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         152(CX), R9
+	VMOVUPS      Z28, (R9)(DX*4)
+	MOVQ         96(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	VMULPS       Z25, Z28, Z25
+	VADDPS       Z24, Z25, Z24
+	MOVQ         160(CX), R9
+	TESTQ        R8, R8
+	JNZ          around0
+	VMOVUPS      Z24, (R9)(DX*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Z24, (R9)(DX*4)
+
+stored0:
+	MOVQ         96(CX), R9
+	VMOVUPS      Z24, (R9)(DX*4)
+	MOVQ         104(CX), R9
+	VMOVUPS      (R9)(DX*4), Z25
+	MOVQ         112(CX), R9
+	VMOVUPS      (R9)(DX*4), Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         120(CX), R9
+	VMOVUPS      (R9)(DX*4), Z26
+	MOVQ         128(CX), R9
+	VMOVUPS      (R9)(DX*4), Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         168(CX), R9
+	VMOVUPS      Z28, (R9)(DX*4)
+	VMULPS       Z24, Z28, Z24
+	MOVQ         176(CX), R9
+	TESTQ        R8, R8
+	JNZ          around1
+	VMOVUPS      Z24, (R9)(DX*4)
+	JMP          stored1
+
+around1:
+	VMOVNTPS Z24, (R9)(DX*4)
+
+stored1:
+	ADDQ $0x10, DX
+	SUBQ $0x10, BX
+	JGE  loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R9
+	BZHIL        BX, R9, R9
+	KMOVW        R9, K2
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         136(CX), BX
+	VMOVUPS      Z27, K2, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z24
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	VADDPS       Z25, Z24, Z24
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	MOVQ         144(CX), BX
+	VMOVUPS      Z29, K2, (BX)(DX*4)
+	VMULPS       Z29, Z27, Z24
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         72(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         80(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         152(CX), BX
+	VMOVUPS      Z28, K2, (BX)(DX*4)
+	MOVQ         96(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	VMULPS       Z25, Z28, Z25
+	VADDPS       Z24, Z25, Z24
+	MOVQ         160(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         96(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+	MOVQ         104(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z25
+	MOVQ         112(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	MOVQ         120(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z26
+	MOVQ         128(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         168(CX), BX
+	VMOVUPS      Z28, K2, (BX)(DX*4)
+	VMULPS       Z24, Z28, Z24
+	MOVQ         176(CX), BX
+	VMOVUPS      Z24, K2, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1072(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1152(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1232(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1312(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1392(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1472(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1552(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1632(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1712(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1792(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	MOVQ 104(CX), DX
+	MOVQ 1080(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 104(CX)
+	MOVQ 112(CX), DX
+	MOVQ 1160(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 112(CX)
+	MOVQ 120(CX), DX
+	MOVQ 1240(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 120(CX)
+	MOVQ 128(CX), DX
+	MOVQ 1320(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 128(CX)
+	MOVQ 136(CX), DX
+	MOVQ 1400(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 136(CX)
+	MOVQ 144(CX), DX
+	MOVQ 1480(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 144(CX)
+	MOVQ 152(CX), DX
+	MOVQ 1560(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 152(CX)
+	MOVQ 160(CX), DX
+	MOVQ 1640(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 160(CX)
+	MOVQ 168(CX), DX
+	MOVQ 1720(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 168(CX)
+	MOVQ 176(CX), DX
+	MOVQ 1800(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 176(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       696(AX), R9
+	IMULQ      BX, R9
+	ADDQ       688(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       64(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       704(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       856(AX), R9
+	IMULQ      BX, R9
+	ADDQ       848(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       80(CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       864(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       1016(AX), R9
+	IMULQ      BX, R9
+	ADDQ       1008(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       96(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (BX), K1, Z24
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z24
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX), K2, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      16(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      232(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z25
+	DECQ      R10
+	JZ        piece1done
+
+piece1:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z25
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z0, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z5, Z25
+	VFMADD231PS  Z2, Z26, Z25
+	VSUBPS       Z5, Z25, Z25
+	VFNMADD231PS Z3, Z25, Z26
+	VFNMADD231PS Z4, Z25, Z26
+	VMOVUPS      Z11, Z27
+	VFMADD213PS  Z10, Z26, Z27
+	VFMADD213PS  Z9, Z26, Z27
+	VFMADD213PS  Z8, Z26, Z27
+	VFMADD213PS  Z7, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VFMADD213PS  Z6, Z26, Z27
+	VSCALEFPS    Z25, Z27, Z27
+	VADDPS       Z6, Z27, Z25
+	VPMOVD2M     Z24, K1
+	VMOVUPS      Z6, Z24
+	VMOVAPS      Z27, K1, Z24
+	VRCP14PS     Z25, Z26
+	VMULPS       Z24, Z26, Z27
+	VFNMADD231PS Z25, Z27, Z24
+	VFMADD231PS  Z26, Z24, Z27
+	MOVQ         136(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         1432(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z27, K1, (BX)
+	DECQ         R10
+	JZ           piece2done
+
+piece2:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z27, K1, (BX)
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	MOVQ      32(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      392(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z24
+	DECQ      R10
+	JZ        piece3done
+
+piece3:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z24
+	DECQ    R10
+	JNZ     piece3
+
+piece3done:
+	MOVQ      40(CX), BX
+	VMOVUPS.Z (BX), K2, Z25
+	VADDPS    Z25, Z24, Z24
+	MOVQ      48(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      552(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z25
+	DECQ      R10
+	JZ        piece4done
+
+piece4:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z25
+	DECQ    R10
+	JNZ     piece4
+
+piece4done:
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX), K2, Z26
+	VADDPS       Z26, Z25, Z25
+	VADDPS       Z25, Z24, Z24
+	VPORD        Z1, Z24, Z25
+	VMOVUPS      Z12, Z26
+	VMAXPS       Z25, Z26, Z26
+	VMOVUPS      Z13, Z25
+	VFMADD231PS  Z14, Z26, Z25
+	VSUBPS       Z13, Z25, Z28
+	VFNMADD231PS Z15, Z28, Z26
+	VFNMADD231PS Z16, Z28, Z26
+	VMOVUPS      Z23, Z28
+	VFMADD213PS  Z22, Z26, Z28
+	VFMADD213PS  Z21, Z26, Z28
+	VFMADD213PS  Z20, Z26, Z28
+	VFMADD213PS  Z19, Z26, Z28
+	VMULPS       Z26, Z26, Z29
+	VFMADD213PS  Z26, Z29, Z28
+	VPSLLD       $0x17, Z25, Z25
+	VMOVUPS      Z17, Z26
+	VFMADD231PS  Z18, Z25, Z26
+	VFMADD231PS  Z28, Z25, Z26
+	VADDPS       Z6, Z26, Z25
+	VRCP14PS     Z25, Z28
+	VMULPS       Z26, Z28, Z29
+	VFNMADD231PS Z25, Z29, Z26
+	VFMADD231PS  Z28, Z26, Z29
+	VPTERNLOGD   $0xd8, Z1, Z24, Z29
+	MOVQ         144(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         1512(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z29, K1, (BX)
+	DECQ         R10
+	JZ           piece5done
+
+piece5:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z29, K1, (BX)
+	DECQ    R10
+	JNZ     piece5
+
+piece5done:
+	VMULPS    Z29, Z27, Z24
+	MOVQ      64(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      712(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z25
+	DECQ      R10
+	JZ        piece6done
+
+piece6:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z25
+	DECQ    R10
+	JNZ     piece6
+
+piece6done:
+	MOVQ      72(CX), BX
+	VMOVUPS.Z (BX), K2, Z26
+	VADDPS    Z26, Z25, Z25
+	MOVQ      80(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      872(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z26
+	DECQ      R10
+	JZ        piece7done
+
+piece7:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z26
+	DECQ    R10
+	JNZ     piece7
+
+piece7done:
+	MOVQ         88(CX), BX
+	VMOVUPS.Z    (BX), K2, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         152(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         1592(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z28, K1, (BX)
+	DECQ         R10
+	JZ           piece8done
+
+piece8:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z28, K1, (BX)
+	DECQ    R10
+	JNZ     piece8
+
+piece8done:
+	MOVQ      96(CX), BX
+	VMOVUPS.Z (BX), K2, Z25
+	VMULPS    Z25, Z28, Z25
+	VADDPS    Z24, Z25, Z24
+	MOVQ      160(CX), BX
+	VMOVUPS   Z24, K2, (BX)
+	MOVQ      96(CX), BX
+	VMOVUPS   Z24, K2, (BX)
+	MOVQ      104(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      1112(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z25
+	DECQ      R10
+	JZ        piece9done
+
+piece9:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z25
+	DECQ    R10
+	JNZ     piece9
+
+piece9done:
+	MOVQ      112(CX), BX
+	VMOVUPS.Z (BX), K2, Z26
+	VADDPS    Z26, Z25, Z25
+	MOVQ      120(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      1272(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z26
+	DECQ      R10
+	JZ        piece10done
+
+piece10:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z26
+	DECQ    R10
+	JNZ     piece10
+
+piece10done:
+	MOVQ         128(CX), BX
+	VMOVUPS.Z    (BX), K2, Z27
+	VADDPS       Z27, Z26, Z26
+	VADDPS       Z26, Z25, Z25
+	VPORD        Z1, Z25, Z26
+	VMOVUPS      Z0, Z27
+	VMAXPS       Z26, Z27, Z27
+	VMOVUPS      Z5, Z26
+	VFMADD231PS  Z2, Z27, Z26
+	VSUBPS       Z5, Z26, Z26
+	VFNMADD231PS Z3, Z26, Z27
+	VFNMADD231PS Z4, Z26, Z27
+	VMOVUPS      Z11, Z28
+	VFMADD213PS  Z10, Z27, Z28
+	VFMADD213PS  Z9, Z27, Z28
+	VFMADD213PS  Z8, Z27, Z28
+	VFMADD213PS  Z7, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VFMADD213PS  Z6, Z27, Z28
+	VSCALEFPS    Z26, Z28, Z28
+	VADDPS       Z6, Z28, Z26
+	VPMOVD2M     Z25, K1
+	VMOVUPS      Z6, Z25
+	VMOVAPS      Z28, K1, Z25
+	VRCP14PS     Z26, Z27
+	VMULPS       Z25, Z27, Z28
+	VFNMADD231PS Z26, Z28, Z25
+	VFMADD231PS  Z27, Z25, Z28
+	MOVQ         168(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), DX
+	MOVQ         1752(AX), R10
+	KMOVW        (R9), K1
+	VMOVUPS      Z28, K1, (BX)
+	DECQ         DX
+	JZ           piece11done
+
+piece11:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z28, K1, (BX)
+	DECQ    DX
+	JNZ     piece11
+
+piece11done:
+	VMULPS  Z24, Z28, Z24
+	MOVQ    176(CX), DX
+	VMOVUPS Z24, K2, (DX)
+	JMP     next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func lsLstmCoreBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·lsLstmCoreBackwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	MOVQ         960(AX), DX
+	MOVQ         984(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 96(CX)
+	VBROADCASTSS c3f800000<>+0(SB), Z0
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         216(AX), R8
+	IMULQ        DX, R8
+	ADDQ         208(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         456(AX), R8
+	IMULQ        DX, R8
+	ADDQ         448(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Z1
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Z2
+	VMULPS       Z2, Z1, Z2
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Z3
+	VMULPS       Z3, Z1, Z1
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Z4
+	VADDPS       Z1, Z4, Z1
+	VMOVUPS      Z0, Z4
+	VSUBPS       Z3, Z4, Z4
+	VMULPS       Z3, Z2, Z2
+	VMULPS       Z2, Z4, Z4
+	MOVQ         72(CX), R8
+	VMOVUPS      Z4, (R8)(DX*4)
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Z2
+	VMULPS       Z2, Z1, Z2
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(DX*4), Z3
+	VMULPS       Z3, Z1, Z4
+	MOVQ         32(CX), R8
+	VMOVUPS      Z4, (R8)(DX*4)
+	VMOVUPS      Z0, Z4
+	VSUBPS       Z3, Z4, Z4
+	VMULPS       Z3, Z2, Z2
+	VMULPS       Z2, Z4, Z4
+	MOVQ         80(CX), R8
+	VMOVUPS      Z4, (R8)(DX*4)
+	MOVQ         56(CX), R8
+	VMOVUPS      (R8)(DX*4), Z2
+	VMULPS       Z2, Z1, Z3
+	MOVQ         64(CX), R8
+	VMOVUPS      (R8)(DX*4), Z4
+	VMULPS       Z4, Z1, Z1
+	VMOVUPS      Z0, Z5
+	VFNMADD231PS Z2, Z2, Z5
+	VMULPS       Z1, Z5, Z5
+	MOVQ         88(CX), R8
+	VMOVUPS      Z5, (R8)(DX*4)
+	VMOVUPS      Z0, Z1
+	VSUBPS       Z4, Z1, Z1
+	VMULPS       Z4, Z3, Z2
+	VMULPS       Z2, Z1, Z1
+	MOVQ         96(CX), R8
+	VMOVUPS      Z1, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R8
+	BZHIL        BX, R8, R8
+	KMOVW        R8, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z1
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
+	VADDPS       Z2, Z1, Z1
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
+	VMULPS       Z2, Z1, Z2
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
+	VMULPS       Z3, Z1, Z1
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z4
+	VADDPS       Z1, Z4, Z1
+	VMOVUPS      Z0, Z4
+	VSUBPS       Z3, Z4, Z4
+	VMULPS       Z3, Z2, Z2
+	VMULPS       Z2, Z4, Z4
+	MOVQ         72(CX), BX
+	VMOVUPS      Z4, K1, (BX)(DX*4)
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
+	VMULPS       Z2, Z1, Z2
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z3
+	VMULPS       Z3, Z1, Z4
+	MOVQ         32(CX), BX
+	VMOVUPS      Z4, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z4
+	VSUBPS       Z3, Z4, Z4
+	VMULPS       Z3, Z2, Z2
+	VMULPS       Z2, Z4, Z4
+	MOVQ         80(CX), BX
+	VMOVUPS      Z4, K1, (BX)(DX*4)
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z2
+	VMULPS       Z2, Z1, Z3
+	MOVQ         64(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z4
+	VMULPS       Z4, Z1, Z1
+	VMOVUPS      Z0, Z5
+	VFNMADD231PS Z2, Z2, Z5
+	VMULPS       Z1, Z5, Z5
+	MOVQ         88(CX), BX
+	VMOVUPS      Z5, K1, (BX)(DX*4)
+	VMOVUPS      Z0, Z1
+	VSUBPS       Z4, Z1, Z1
+	VMULPS       Z4, Z3, Z2
+	VMULPS       Z2, Z1, Z1
+	MOVQ         96(CX), BX
+	VMOVUPS      Z1, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 992(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	MOVQ 96(CX), DX
+	MOVQ 1000(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 96(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       216(AX), R8
+	IMULQ      BX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       456(AX), R8
+	IMULQ      BX, R8
+	ADDQ       448(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       40(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	VMOVUPS.Z  (BX), K1, Z1
+	MOVQ       8(CX), BX
+	VMOVUPS.Z  (BX), K1, Z2
+	VADDPS     Z2, Z1, Z1
+	MOVQ       16(CX), BX
+	VMOVUPS.Z  (BX), K1, Z2
+	VMULPS     Z2, Z1, Z2
+	MOVQ       24(CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       312(AX), R10
+	KMOVW      (R8), K2
+	VMOVUPS.Z  (BX), K2, Z3
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z3
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	VMULPS    Z3, Z1, Z1
+	MOVQ      32(CX), BX
+	VMOVUPS.Z (BX), K1, Z4
+	VADDPS    Z1, Z4, Z1
+	VMOVUPS   Z0, Z4
+	VSUBPS    Z3, Z4, Z4
+	VMULPS    Z3, Z2, Z2
+	VMULPS    Z2, Z4, Z4
+	MOVQ      72(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      792(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS   Z4, K2, (BX)
+	DECQ      R9
+	JZ        piece1done
+
+piece1:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z4, K2, (BX)
+	DECQ    R9
+	JNZ     piece1
+
+piece1done:
+	MOVQ      40(CX), BX
+	VMOVUPS.Z (BX), K1, Z2
+	VMULPS    Z2, Z1, Z2
+	MOVQ      48(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      552(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z3
+	DECQ      R9
+	JZ        piece2done
+
+piece2:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z3
+	DECQ    R9
+	JNZ     piece2
+
+piece2done:
+	VMULPS  Z3, Z1, Z4
+	MOVQ    32(CX), BX
+	VMOVUPS Z4, K1, (BX)
+	VMOVUPS Z0, Z4
+	VSUBPS  Z3, Z4, Z4
+	VMULPS  Z3, Z2, Z2
+	VMULPS  Z2, Z4, Z4
+	MOVQ    80(CX), BX
+	LEAQ    12(DX), R8
+	MOVQ    (DX), R9
+	MOVQ    872(AX), R10
+	KMOVW   (R8), K2
+	VMOVUPS Z4, K2, (BX)
+	DECQ    R9
+	JZ      piece3done
+
+piece3:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z4, K2, (BX)
+	DECQ    R9
+	JNZ     piece3
+
+piece3done:
+	MOVQ      56(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      632(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z2
+	DECQ      R9
+	JZ        piece4done
+
+piece4:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z2
+	DECQ    R9
+	JNZ     piece4
+
+piece4done:
+	VMULPS    Z2, Z1, Z3
+	MOVQ      64(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      712(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z4
+	DECQ      R9
+	JZ        piece5done
+
+piece5:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z4
+	DECQ    R9
+	JNZ     piece5
+
+piece5done:
+	VMULPS       Z4, Z1, Z1
+	VMOVUPS      Z0, Z5
+	VFNMADD231PS Z2, Z2, Z5
+	VMULPS       Z1, Z5, Z5
+	MOVQ         88(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         952(AX), R10
+	KMOVW        (R8), K2
+	VMOVUPS      Z5, K2, (BX)
+	DECQ         R9
+	JZ           piece6done
+
+piece6:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z5, K2, (BX)
+	DECQ    R9
+	JNZ     piece6
+
+piece6done:
+	VMOVUPS Z0, Z1
+	VSUBPS  Z4, Z1, Z1
+	VMULPS  Z4, Z3, Z2
+	VMULPS  Z2, Z1, Z1
+	MOVQ    96(CX), BX
+	LEAQ    12(DX), R8
+	MOVQ    (DX), DX
+	MOVQ    1032(AX), R9
+	KMOVW   (R8), K2
+	VMOVUPS Z1, K2, (BX)
+	DECQ    DX
+	JZ      piece7done
+
+piece7:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z1, K2, (BX)
+	DECQ    DX
+	JNZ     piece7
+
+piece7done:
+	JMP next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·lsLstmCoreComposeLoopAVX512(SB), NOSPLIT, $0-104
@@ -5245,6 +11546,231 @@ done:
 	VZEROUPPER
 	RET
 
+// func lsLstmCoreComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·lsLstmCoreComposeBackwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ v_base+0(FP), AX
+	MOVQ at_base+24(FP), CX
+	MOVQ steps+64(FP), DI
+	MOVQ stream+72(FP), DX
+	MOVQ (AX), DX
+	MOVQ 24(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 80(AX), DX
+	MOVQ 104(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 160(AX), DX
+	MOVQ 184(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 240(AX), DX
+	MOVQ 264(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 320(AX), DX
+	MOVQ 344(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 400(AX), DX
+	MOVQ 424(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ    (CX), R8
+	VMOVUPS (R8)(DX*4), Z0
+	MOVQ    8(CX), R8
+	VMOVUPS (R8)(DX*4), Z1
+	VADDPS  Z1, Z0, Z0
+	MOVQ    16(CX), R8
+	VMOVUPS (R8)(DX*4), Z1
+	VMULPS  Z1, Z0, Z0
+	MOVQ    24(CX), R8
+	VMOVUPS (R8)(DX*4), Z1
+	VADDPS  Z0, Z1, Z0
+	MOVQ    32(CX), R8
+	VMOVUPS (R8)(DX*4), Z1
+	VMULPS  Z1, Z0, Z0
+	MOVQ    40(CX), R8
+	VMOVUPS (R8)(DX*4), Z2
+	VMULPS  Z1, Z2, Z1
+	MOVQ    24(CX), R8
+	VMOVUPS Z0, (R8)(DX*4)
+	MOVQ    40(CX), R8
+	VMOVUPS Z1, (R8)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
+	JGE     loop
+
+tail:
+	ADDQ      $0x10, BX
+	JZ        next
+	MOVL      $0x0000ffff, R8
+	BZHIL     BX, R8, R8
+	KMOVW     R8, K1
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z0
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VADDPS    Z0, Z1, Z0
+	MOVQ      32(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	MOVQ      40(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
+	VMULPS    Z1, Z2, Z1
+	MOVQ      24(CX), BX
+	VMOVUPS   Z0, K1, (BX)(DX*4)
+	MOVQ      40(CX), BX
+	VMOVUPS   Z1, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ      BX, BX
+	KMOVW     8(DX), K1
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX), K1, Z0
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	MOVQ      16(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      232(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z1
+	DECQ      R9
+	JZ        piece0done
+
+piece0:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z1
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	VMULPS    Z1, Z0, Z0
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX), K1, Z1
+	VADDPS    Z0, Z1, Z0
+	MOVQ      32(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), DX
+	MOVQ      392(AX), R9
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z1
+	DECQ      DX
+	JZ        piece1done
+
+piece1:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z1
+	DECQ    DX
+	JNZ     piece1
+
+piece1done:
+	VMULPS    Z1, Z0, Z0
+	MOVQ      40(CX), DX
+	VMOVUPS.Z (DX), K1, Z2
+	VMULPS    Z1, Z2, Z1
+	MOVQ      24(CX), DX
+	VMOVUPS   Z0, K1, (DX)
+	MOVQ      40(CX), DX
+	VMOVUPS   Z1, K1, (DX)
+	JMP       next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func mingruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·mingruInferenceLoopAVX512(SB), NOSPLIT, $0-104
@@ -5683,6 +12209,935 @@ done:
 DATA c00000000<>+0(SB)/4, $0x00000000
 GLOBL c00000000<>(SB), RODATA|NOPTR, $4
 
+// func mingruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·mingruForwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS c00000000<>+0(SB), Z12
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         56(AX), R9
+	IMULQ        DX, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         376(AX), R9
+	IMULQ        DX, R9
+	ADDQ         368(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         32(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(DX*4), Z13
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(DX*4), Z14
+	VADDPS       Z14, Z13, Z13
+	VPORD        Z1, Z13, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z5, Z14
+	VFMADD231PS  Z2, Z15, Z14
+	VSUBPS       Z5, Z14, Z14
+	VFNMADD231PS Z3, Z14, Z15
+	VFNMADD231PS Z4, Z14, Z15
+	VMOVUPS      Z11, Z16
+	VFMADD213PS  Z10, Z15, Z16
+	VFMADD213PS  Z9, Z15, Z16
+	VFMADD213PS  Z8, Z15, Z16
+	VFMADD213PS  Z7, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z6, Z16, Z14
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z16, K1, Z13
+	VRCP14PS     Z14, Z15
+	VMULPS       Z13, Z15, Z16
+	VFNMADD231PS Z14, Z16, Z13
+	VFMADD231PS  Z15, Z13, Z16
+	MOVQ         40(CX), R9
+	VMOVUPS      Z16, (R9)(DX*4)
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(DX*4), Z13
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(DX*4), Z14
+	VADDPS       Z14, Z13, Z13
+	MOVQ         48(CX), R9
+	VMOVUPS      Z13, (R9)(DX*4)
+	VMOVUPS      Z12, Z14
+	VMAXPS       Z13, Z14, Z14
+	VPXORD       Z1, Z14, Z15
+	VADDPS       Z15, Z13, Z13
+	VPORD        Z1, Z13, Z15
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z15, Z17, Z17
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z17, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z17
+	VFNMADD231PS Z4, Z15, Z17
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z18, K1, Z13
+	VRCP14PS     Z15, Z17
+	VMULPS       Z13, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z13
+	VFMADD231PS  Z17, Z13, Z18
+	VADDPS       Z18, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z16, Z14, Z14
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(DX*4), Z15
+	VMULPS       Z15, Z14, Z14
+	VMULPS       Z13, Z16, Z13
+	VADDPS       Z13, Z14, Z13
+	MOVQ         56(CX), R9
+	TESTQ        R8, R8
+	JNZ          around0
+	VMOVUPS      Z13, (R9)(DX*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Z13, (R9)(DX*4)
+
+stored0:
+	MOVQ    32(CX), R9
+	VMOVUPS Z13, (R9)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
+	JGE     loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R9
+	BZHIL        BX, R9, R9
+	KMOVW        R9, K2
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z13
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
+	VADDPS       Z14, Z13, Z13
+	VPORD        Z1, Z13, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z5, Z14
+	VFMADD231PS  Z2, Z15, Z14
+	VSUBPS       Z5, Z14, Z14
+	VFNMADD231PS Z3, Z14, Z15
+	VFNMADD231PS Z4, Z14, Z15
+	VMOVUPS      Z11, Z16
+	VFMADD213PS  Z10, Z15, Z16
+	VFMADD213PS  Z9, Z15, Z16
+	VFMADD213PS  Z8, Z15, Z16
+	VFMADD213PS  Z7, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z6, Z16, Z14
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z16, K1, Z13
+	VRCP14PS     Z14, Z15
+	VMULPS       Z13, Z15, Z16
+	VFNMADD231PS Z14, Z16, Z13
+	VFMADD231PS  Z15, Z13, Z16
+	MOVQ         40(CX), BX
+	VMOVUPS      Z16, K2, (BX)(DX*4)
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z13
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
+	VADDPS       Z14, Z13, Z13
+	MOVQ         48(CX), BX
+	VMOVUPS      Z13, K2, (BX)(DX*4)
+	VMOVUPS      Z12, Z14
+	VMAXPS       Z13, Z14, Z14
+	VPXORD       Z1, Z14, Z15
+	VADDPS       Z15, Z13, Z13
+	VPORD        Z1, Z13, Z15
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z15, Z17, Z17
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z17, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z17
+	VFNMADD231PS Z4, Z15, Z17
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z18, K1, Z13
+	VRCP14PS     Z15, Z17
+	VMULPS       Z13, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z13
+	VFMADD231PS  Z17, Z13, Z18
+	VADDPS       Z18, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z16, Z14, Z14
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
+	VMULPS       Z15, Z14, Z14
+	VMULPS       Z13, Z16, Z13
+	VADDPS       Z13, Z14, Z13
+	MOVQ         56(CX), BX
+	VMOVUPS      Z13, K2, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS      Z13, K2, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       56(AX), R9
+	IMULQ      BX, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       376(AX), R9
+	IMULQ      BX, R9
+	ADDQ       368(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       32(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (BX), K1, Z13
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z13
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z14
+	VADDPS       Z14, Z13, Z13
+	VPORD        Z1, Z13, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z5, Z14
+	VFMADD231PS  Z2, Z15, Z14
+	VSUBPS       Z5, Z14, Z14
+	VFNMADD231PS Z3, Z14, Z15
+	VFNMADD231PS Z4, Z14, Z15
+	VMOVUPS      Z11, Z16
+	VFMADD213PS  Z10, Z15, Z16
+	VFMADD213PS  Z9, Z15, Z16
+	VFMADD213PS  Z8, Z15, Z16
+	VFMADD213PS  Z7, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VFMADD213PS  Z6, Z15, Z16
+	VSCALEFPS    Z14, Z16, Z16
+	VADDPS       Z6, Z16, Z14
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z16, K1, Z13
+	VRCP14PS     Z14, Z15
+	VMULPS       Z13, Z15, Z16
+	VFNMADD231PS Z14, Z16, Z13
+	VFMADD231PS  Z15, Z13, Z16
+	MOVQ         40(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         472(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z16, K1, (BX)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z16, K1, (BX)
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ      16(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      232(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z13
+	DECQ      R10
+	JZ        piece2done
+
+piece2:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z13
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX), K2, Z14
+	VADDPS    Z14, Z13, Z13
+	MOVQ      48(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), DX
+	MOVQ      552(AX), R10
+	KMOVW     (R9), K1
+	VMOVUPS   Z13, K1, (BX)
+	DECQ      DX
+	JZ        piece3done
+
+piece3:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z13, K1, (BX)
+	DECQ    DX
+	JNZ     piece3
+
+piece3done:
+	VMOVUPS      Z12, Z14
+	VMAXPS       Z13, Z14, Z14
+	VPXORD       Z1, Z14, Z15
+	VADDPS       Z15, Z13, Z13
+	VPORD        Z1, Z13, Z15
+	VMOVUPS      Z0, Z17
+	VMAXPS       Z15, Z17, Z17
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z17, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z17
+	VFNMADD231PS Z4, Z15, Z17
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VFMADD213PS  Z6, Z17, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z13, K1
+	VMOVUPS      Z6, Z13
+	VMOVAPS      Z18, K1, Z13
+	VRCP14PS     Z15, Z17
+	VMULPS       Z13, Z17, Z18
+	VFNMADD231PS Z15, Z18, Z13
+	VFMADD231PS  Z17, Z13, Z18
+	VADDPS       Z18, Z14, Z13
+	VMOVUPS      Z6, Z14
+	VSUBPS       Z16, Z14, Z14
+	MOVQ         32(CX), DX
+	VMOVUPS.Z    (DX), K2, Z15
+	VMULPS       Z15, Z14, Z14
+	VMULPS       Z13, Z16, Z13
+	VADDPS       Z13, Z14, Z13
+	MOVQ         56(CX), DX
+	VMOVUPS      Z13, K2, (DX)
+	MOVQ         32(CX), DX
+	VMOVUPS      Z13, K2, (DX)
+	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func mingruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·mingruBackwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	VBROADCASTSS c00000000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS cc2d20000<>+0(SB), Z2
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z3
+	VBROADCASTSS c3f317218<>+0(SB), Z4
+	VBROADCASTSS cb102e308<>+0(SB), Z5
+	VBROADCASTSS c4b400000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+	VBROADCASTSS c3effffff<>+0(SB), Z8
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z9
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z10
+	VBROADCASTSS c3c0913d8<>+0(SB), Z11
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z12
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         376(AX), R8
+	IMULQ        DX, R8
+	ADDQ         368(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Z13
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Z14
+	VADDPS       Z14, Z13, Z13
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VPXORD       Z1, Z15, Z16
+	VADDPS       Z16, Z14, Z14
+	VPORD        Z1, Z14, Z16
+	VMOVUPS      Z2, Z17
+	VMAXPS       Z16, Z17, Z17
+	VMOVUPS      Z6, Z16
+	VFMADD231PS  Z3, Z17, Z16
+	VSUBPS       Z6, Z16, Z16
+	VFNMADD231PS Z4, Z16, Z17
+	VFNMADD231PS Z5, Z16, Z17
+	VMOVUPS      Z12, Z18
+	VFMADD213PS  Z11, Z17, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VSCALEFPS    Z16, Z18, Z18
+	VADDPS       Z7, Z18, Z16
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z7, Z14
+	VMOVAPS      Z18, K1, Z14
+	VRCP14PS     Z16, Z17
+	VMULPS       Z14, Z17, Z18
+	VFNMADD231PS Z16, Z18, Z14
+	VFMADD231PS  Z17, Z14, Z18
+	VADDPS       Z18, Z15, Z14
+	VMULPS       Z14, Z13, Z14
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Z16
+	VMULPS       Z16, Z13, Z17
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Z19
+	VMULPS       Z19, Z13, Z19
+	VMOVUPS      Z7, Z20
+	VSUBPS       Z16, Z20, Z20
+	VMULPS       Z20, Z13, Z13
+	MOVQ         8(CX), R8
+	VMOVUPS      Z13, (R8)(DX*4)
+	VSUBPS       Z19, Z14, Z13
+	VMOVUPS      Z7, Z14
+	VSUBPS       Z18, Z14, Z14
+	VMULPS       Z18, Z17, Z18
+	VMULPS       Z18, Z14, Z14
+	VSUBPS       Z14, Z17, Z17
+	VCMPPS       $0x1e, Z0, Z15, K1
+	VMOVAPS.Z    Z17, K1, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         40(CX), R8
+	VMOVUPS      Z14, (R8)(DX*4)
+	VMOVUPS      Z7, Z14
+	VSUBPS       Z16, Z14, Z14
+	VMULPS       Z16, Z13, Z13
+	VMULPS       Z13, Z14, Z14
+	MOVQ         48(CX), R8
+	VMOVUPS      Z14, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R8
+	BZHIL        BX, R8, R8
+	KMOVW        R8, K2
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z13
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
+	VADDPS       Z14, Z13, Z13
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VPXORD       Z1, Z15, Z16
+	VADDPS       Z16, Z14, Z14
+	VPORD        Z1, Z14, Z16
+	VMOVUPS      Z2, Z17
+	VMAXPS       Z16, Z17, Z17
+	VMOVUPS      Z6, Z16
+	VFMADD231PS  Z3, Z17, Z16
+	VSUBPS       Z6, Z16, Z16
+	VFNMADD231PS Z4, Z16, Z17
+	VFNMADD231PS Z5, Z16, Z17
+	VMOVUPS      Z12, Z18
+	VFMADD213PS  Z11, Z17, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VSCALEFPS    Z16, Z18, Z18
+	VADDPS       Z7, Z18, Z16
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z7, Z14
+	VMOVAPS      Z18, K1, Z14
+	VRCP14PS     Z16, Z17
+	VMULPS       Z14, Z17, Z18
+	VFNMADD231PS Z16, Z18, Z14
+	VFMADD231PS  Z17, Z14, Z18
+	VADDPS       Z18, Z15, Z14
+	VMULPS       Z14, Z13, Z14
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z16
+	VMULPS       Z16, Z13, Z17
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z19
+	VMULPS       Z19, Z13, Z19
+	VMOVUPS      Z7, Z20
+	VSUBPS       Z16, Z20, Z20
+	VMULPS       Z20, Z13, Z13
+	MOVQ         8(CX), BX
+	VMOVUPS      Z13, K2, (BX)(DX*4)
+	VSUBPS       Z19, Z14, Z13
+	VMOVUPS      Z7, Z14
+	VSUBPS       Z18, Z14, Z14
+	VMULPS       Z18, Z17, Z18
+	VMULPS       Z18, Z14, Z14
+	VSUBPS       Z14, Z17, Z17
+	VCMPPS       $0x1e, Z0, Z15, K1
+	VMOVAPS.Z    Z17, K1, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         40(CX), BX
+	VMOVUPS      Z14, K2, (BX)(DX*4)
+	VMOVUPS      Z7, Z14
+	VSUBPS       Z16, Z14, Z14
+	VMULPS       Z16, Z13, Z13
+	VMULPS       Z13, Z14, Z14
+	MOVQ         48(CX), BX
+	VMOVUPS      Z14, K2, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       376(AX), R8
+	IMULQ      BX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	VMOVUPS.Z  (BX), K2, Z13
+	MOVQ       8(CX), BX
+	VMOVUPS.Z  (BX), K2, Z14
+	VADDPS     Z14, Z13, Z13
+	MOVQ       16(CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	KMOVW      (R8), K1
+	VMOVUPS.Z  (BX), K1, Z14
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (BX), K1, Z14
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	VMOVUPS      Z0, Z15
+	VMAXPS       Z14, Z15, Z15
+	VPXORD       Z1, Z15, Z16
+	VADDPS       Z16, Z14, Z14
+	VPORD        Z1, Z14, Z16
+	VMOVUPS      Z2, Z17
+	VMAXPS       Z16, Z17, Z17
+	VMOVUPS      Z6, Z16
+	VFMADD231PS  Z3, Z17, Z16
+	VSUBPS       Z6, Z16, Z16
+	VFNMADD231PS Z4, Z16, Z17
+	VFNMADD231PS Z5, Z16, Z17
+	VMOVUPS      Z12, Z18
+	VFMADD213PS  Z11, Z17, Z18
+	VFMADD213PS  Z10, Z17, Z18
+	VFMADD213PS  Z9, Z17, Z18
+	VFMADD213PS  Z8, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VFMADD213PS  Z7, Z17, Z18
+	VSCALEFPS    Z16, Z18, Z18
+	VADDPS       Z7, Z18, Z16
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z7, Z14
+	VMOVAPS      Z18, K1, Z14
+	VRCP14PS     Z16, Z17
+	VMULPS       Z14, Z17, Z18
+	VFNMADD231PS Z16, Z18, Z14
+	VFMADD231PS  Z17, Z14, Z18
+	VADDPS       Z18, Z15, Z14
+	VMULPS       Z14, Z13, Z14
+	MOVQ         24(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         312(AX), R10
+	KMOVW        (R8), K1
+	VMOVUPS.Z    (BX), K1, Z16
+	DECQ         R9
+	JZ           piece1done
+
+piece1:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS (BX), K1, Z16
+	DECQ    R9
+	JNZ     piece1
+
+piece1done:
+	VMULPS    Z16, Z13, Z17
+	MOVQ      32(CX), BX
+	VMOVUPS.Z (BX), K2, Z19
+	VMULPS    Z19, Z13, Z19
+	VMOVUPS   Z7, Z20
+	VSUBPS    Z16, Z20, Z20
+	VMULPS    Z20, Z13, Z13
+	MOVQ      8(CX), BX
+	VMOVUPS   Z13, K2, (BX)
+	VSUBPS    Z19, Z14, Z13
+	VMOVUPS   Z7, Z14
+	VSUBPS    Z18, Z14, Z14
+	VMULPS    Z18, Z17, Z18
+	VMULPS    Z18, Z14, Z14
+	VSUBPS    Z14, Z17, Z17
+	VCMPPS    $0x1e, Z0, Z15, K1
+	VMOVAPS.Z Z17, K1, Z15
+	VADDPS    Z15, Z14, Z14
+	MOVQ      40(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      472(AX), R10
+	KMOVW     (R8), K1
+	VMOVUPS   Z14, K1, (BX)
+	DECQ      R9
+	JZ        piece2done
+
+piece2:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS Z14, K1, (BX)
+	DECQ    R9
+	JNZ     piece2
+
+piece2done:
+	VMOVUPS Z7, Z14
+	VSUBPS  Z16, Z14, Z14
+	VMULPS  Z16, Z13, Z13
+	VMULPS  Z13, Z14, Z14
+	MOVQ    48(CX), BX
+	LEAQ    12(DX), R8
+	MOVQ    (DX), DX
+	MOVQ    552(AX), R9
+	KMOVW   (R8), K1
+	VMOVUPS Z14, K1, (BX)
+	DECQ    DX
+	JZ      piece3done
+
+piece3:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K1
+	VMOVUPS Z14, K1, (BX)
+	DECQ    DX
+	JNZ     piece3
+
+piece3done:
+	JMP next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func mingruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·mingruComposeLoopAVX512(SB), NOSPLIT, $0-104
@@ -6113,6 +13568,180 @@ piece1done:
 	MOVQ         40(CX), DX
 	VMOVUPS      Z14, K2, (DX)
 	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func mingruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·mingruComposeBackwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	VBROADCASTSS c3f800000<>+0(SB), Z0
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ    (CX), R8
+	VMOVUPS (R8)(DX*4), Z1
+	MOVQ    8(CX), R8
+	VMOVUPS (R8)(DX*4), Z2
+	VADDPS  Z2, Z1, Z1
+	MOVQ    16(CX), R8
+	VMOVUPS (R8)(DX*4), Z2
+	VMOVUPS Z0, Z3
+	VSUBPS  Z2, Z3, Z3
+	VMULPS  Z3, Z1, Z1
+	MOVQ    24(CX), R8
+	VMOVUPS (R8)(DX*4), Z2
+	VMULPS  Z3, Z2, Z2
+	MOVQ    8(CX), R8
+	VMOVUPS Z1, (R8)(DX*4)
+	MOVQ    24(CX), R8
+	VMOVUPS Z2, (R8)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
+	JGE     loop
+
+tail:
+	ADDQ      $0x10, BX
+	JZ        next
+	MOVL      $0x0000ffff, R8
+	BZHIL     BX, R8, R8
+	KMOVW     R8, K1
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	MOVQ      16(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
+	VMOVUPS   Z0, Z3
+	VSUBPS    Z2, Z3, Z3
+	VMULPS    Z3, Z1, Z1
+	MOVQ      24(CX), BX
+	VMOVUPS.Z (BX)(DX*4), K1, Z2
+	VMULPS    Z3, Z2, Z2
+	MOVQ      8(CX), BX
+	VMOVUPS   Z1, K1, (BX)(DX*4)
+	MOVQ      24(CX), BX
+	VMOVUPS   Z2, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ      BX, BX
+	KMOVW     8(DX), K1
+	MOVQ      (CX), BX
+	VMOVUPS.Z (BX), K1, Z1
+	MOVQ      8(CX), BX
+	VMOVUPS.Z (BX), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	MOVQ      16(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), DX
+	MOVQ      232(AX), R9
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z2
+	DECQ      DX
+	JZ        piece0done
+
+piece0:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z2
+	DECQ    DX
+	JNZ     piece0
+
+piece0done:
+	VMOVUPS   Z0, Z3
+	VSUBPS    Z2, Z3, Z3
+	VMULPS    Z3, Z1, Z1
+	MOVQ      24(CX), DX
+	VMOVUPS.Z (DX), K1, Z2
+	VMULPS    Z3, Z2, Z2
+	MOVQ      8(CX), DX
+	VMOVUPS   Z1, K1, (DX)
+	MOVQ      24(CX), DX
+	VMOVUPS   Z2, K1, (DX)
+	JMP       next
 
 done:
 	SFENCE
@@ -6929,6 +14558,1804 @@ DATA v3eaaaaab<>+56(SB)/4, $0x3eaaaaab
 DATA v3eaaaaab<>+60(SB)/4, $0x3eaaaaab
 GLOBL v3eaaaaab<>(SB), RODATA|NOPTR, $64
 
+// func rgLruScanForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·rgLruScanForwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), R8
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	MOVQ         880(AX), DX
+	MOVQ         904(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 88(CX)
+	VBROADCASTSS cc2d20000<>+0(SB), Z0
+	VBROADCASTSS c80000000<>+0(SB), Z1
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z2
+	VBROADCASTSS c3f317218<>+0(SB), Z3
+	VBROADCASTSS cb102e308<>+0(SB), Z4
+	VBROADCASTSS c4b400000<>+0(SB), Z5
+	VBROADCASTSS c3f800000<>+0(SB), Z6
+	VBROADCASTSS c3effffff<>+0(SB), Z7
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z8
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z9
+	VBROADCASTSS c3c0913d8<>+0(SB), Z10
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z11
+	VBROADCASTSS c42b20000<>+0(SB), Z12
+	VBROADCASTSS c00000000<>+0(SB), Z13
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         56(AX), R9
+	IMULQ        DX, R9
+	ADDQ         48(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         (CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         64(AX), R10
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	LEAQ         (R9)(R10*4), R9
+	PREFETCHT0   (R9)
+	MOVQ         616(AX), R9
+	IMULQ        DX, R9
+	ADDQ         608(AX), R9
+	SHLQ         $0x02, R9
+	ADDQ         56(CX), R9
+	PREFETCHT0   (R9)
+	MOVQ         (CX), R9
+	VMOVUPS      (R9)(DX*4), Z14
+	MOVQ         8(CX), R9
+	VMOVUPS      (R9)(DX*4), Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       Z6, Z17, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z17, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z17
+	VFNMADD231PS Z15, Z17, Z14
+	VFMADD231PS  Z16, Z14, Z17
+	MOVQ         64(CX), R9
+	VMOVUPS      Z17, (R9)(DX*4)
+	MOVQ         16(CX), R9
+	VMOVUPS      (R9)(DX*4), Z14
+	MOVQ         24(CX), R9
+	VMOVUPS      (R9)(DX*4), Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VFMADD213PS  Z7, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z18, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z14
+	VFMADD231PS  Z16, Z14, Z18
+	MOVQ         72(CX), R9
+	VMOVUPS      Z18, (R9)(DX*4)
+	MOVQ         32(CX), R9
+	VMOVUPS      (R9)(DX*4), Z14
+	MOVQ         40(CX), R9
+	VMOVUPS      (R9)(DX*4), Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         80(CX), R9
+	VMOVUPS      Z14, (R9)(DX*4)
+	MOVQ         48(CX), R9
+	VMOVUPS      (R9)(DX*4), Z15
+	VPORD        Z1, Z15, Z16
+	VMOVUPS      Z0, Z19
+	VMAXPS       Z16, Z19, Z19
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z19, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z19
+	VFNMADD231PS Z4, Z16, Z19
+	VMOVUPS      Z11, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z8, Z19, Z20
+	VFMADD213PS  Z7, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       v40000000<>+0(SB), Z20, Z16
+	VRCP14PS     Z16, Z19
+	VMULPS       Z20, Z19, Z21
+	VFNMADD231PS Z16, Z21, Z20
+	VFMADD231PS  Z19, Z20, Z21
+	VMULPS       Z21, Z21, Z16
+	VMOVUPS      v3d9d89d9<>+0(SB), Z19
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z16, Z19
+	VFMADD213PS  v3de38e39<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e124925<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z16, Z19
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z16, Z19
+	VMULPS       Z16, Z19, Z19
+	VADDPS       Z21, Z21, Z21
+	VFMADD213PS  Z21, Z21, Z19
+	VMOVUPS      Z13, Z16
+	VMAXPS       Z15, Z16, Z16
+	VADDPS       Z16, Z19, Z19
+	VADDPS       Z19, Z19, Z15
+	VADDPS       Z15, Z15, Z15
+	VADDPS       Z15, Z15, Z15
+	VMULPS       Z17, Z15, Z15
+	VPXORD       Z1, Z15, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z12, Z15
+	VMINPS       Z16, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z15, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z15
+	VFNMADD231PS Z4, Z16, Z15
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMULPS       Z17, Z17, Z15
+	VMOVUPS      Z6, Z16
+	VSUBPS       Z15, Z16, Z16
+	VMOVUPS      Z13, Z15
+	VMAXPS       Z16, Z15, Z15
+	VSQRTPS      Z15, Z15
+	MOVQ         56(CX), R9
+	VMOVUPS      (R9)(DX*4), Z16
+	VMULPS       Z16, Z17, Z16
+	VMULPS       Z14, Z18, Z14
+	VMULPS       Z14, Z15, Z14
+	VADDPS       Z14, Z16, Z14
+	MOVQ         88(CX), R9
+	TESTQ        R8, R8
+	JNZ          around0
+	VMOVUPS      Z14, (R9)(DX*4)
+	JMP          stored0
+
+around0:
+	VMOVNTPS Z14, (R9)(DX*4)
+
+stored0:
+	MOVQ    56(CX), R9
+	VMOVUPS Z14, (R9)(DX*4)
+	ADDQ    $0x10, DX
+	SUBQ    $0x10, BX
+	JGE     loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R9
+	BZHIL        BX, R9, R9
+	KMOVW        R9, K2
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       Z6, Z17, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z17, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z17
+	VFNMADD231PS Z15, Z17, Z14
+	VFMADD231PS  Z16, Z14, Z17
+	MOVQ         64(CX), BX
+	VMOVUPS      Z17, K2, (BX)(DX*4)
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VFMADD213PS  Z7, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z18, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z14
+	VFMADD231PS  Z16, Z14, Z18
+	MOVQ         72(CX), BX
+	VMOVUPS      Z18, K2, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z14
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         80(CX), BX
+	VMOVUPS      Z14, K2, (BX)(DX*4)
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z15
+	VPORD        Z1, Z15, Z16
+	VMOVUPS      Z0, Z19
+	VMAXPS       Z16, Z19, Z19
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z19, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z19
+	VFNMADD231PS Z4, Z16, Z19
+	VMOVUPS      Z11, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z8, Z19, Z20
+	VFMADD213PS  Z7, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       v40000000<>+0(SB), Z20, Z16
+	VRCP14PS     Z16, Z19
+	VMULPS       Z20, Z19, Z21
+	VFNMADD231PS Z16, Z21, Z20
+	VFMADD231PS  Z19, Z20, Z21
+	VMULPS       Z21, Z21, Z16
+	VMOVUPS      v3d9d89d9<>+0(SB), Z19
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z16, Z19
+	VFMADD213PS  v3de38e39<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e124925<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z16, Z19
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z16, Z19
+	VMULPS       Z16, Z19, Z19
+	VADDPS       Z21, Z21, Z21
+	VFMADD213PS  Z21, Z21, Z19
+	VMOVUPS      Z13, Z16
+	VMAXPS       Z15, Z16, Z16
+	VADDPS       Z16, Z19, Z19
+	VADDPS       Z19, Z19, Z15
+	VADDPS       Z15, Z15, Z15
+	VADDPS       Z15, Z15, Z15
+	VMULPS       Z17, Z15, Z15
+	VPXORD       Z1, Z15, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z12, Z15
+	VMINPS       Z16, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z15, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z15
+	VFNMADD231PS Z4, Z16, Z15
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMULPS       Z17, Z17, Z15
+	VMOVUPS      Z6, Z16
+	VSUBPS       Z15, Z16, Z16
+	VMOVUPS      Z13, Z15
+	VMAXPS       Z16, Z15, Z15
+	VSQRTPS      Z15, Z15
+	MOVQ         56(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K2, Z16
+	VMULPS       Z16, Z17, Z16
+	VMULPS       Z14, Z18, Z14
+	VMULPS       Z14, Z15, Z14
+	VADDPS       Z14, Z16, Z14
+	MOVQ         88(CX), BX
+	VMOVUPS      Z14, K2, (BX)(DX*4)
+	MOVQ         56(CX), BX
+	VMOVUPS      Z14, K2, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 912(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	MOVQ 88(CX), DX
+	MOVQ 920(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 88(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       56(AX), R9
+	IMULQ      BX, R9
+	ADDQ       48(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       (CX), R9
+	PREFETCHT0 (R9)
+	MOVQ       64(AX), R10
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	LEAQ       (R9)(R10*4), R9
+	PREFETCHT0 (R9)
+	MOVQ       616(AX), R9
+	IMULQ      BX, R9
+	ADDQ       608(AX), R9
+	SHLQ       $0x02, R9
+	ADDQ       56(CX), R9
+	PREFETCHT0 (R9)
+	KMOVW      8(DX), K2
+	MOVQ       (CX), BX
+	LEAQ       12(DX), R9
+	MOVQ       (DX), R10
+	MOVQ       72(AX), R11
+	KMOVW      (R9), K1
+	VMOVUPS.Z  (BX), K1, Z14
+	DECQ       R10
+	JZ         piece0done
+
+piece0:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z14
+	DECQ    R10
+	JNZ     piece0
+
+piece0done:
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K2, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VFMADD213PS  Z6, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       Z6, Z17, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z17, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z17
+	VFNMADD231PS Z15, Z17, Z14
+	VFMADD231PS  Z16, Z14, Z17
+	MOVQ         64(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         712(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z17, K1, (BX)
+	DECQ         R10
+	JZ           piece1done
+
+piece1:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z17, K1, (BX)
+	DECQ    R10
+	JNZ     piece1
+
+piece1done:
+	MOVQ      16(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      232(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z14
+	DECQ      R10
+	JZ        piece2done
+
+piece2:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z14
+	DECQ    R10
+	JNZ     piece2
+
+piece2done:
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX), K2, Z15
+	VADDPS       Z15, Z14, Z14
+	VPORD        Z1, Z14, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z5, Z15
+	VFMADD231PS  Z2, Z16, Z15
+	VSUBPS       Z5, Z15, Z15
+	VFNMADD231PS Z3, Z15, Z16
+	VFNMADD231PS Z4, Z15, Z16
+	VMOVUPS      Z11, Z18
+	VFMADD213PS  Z10, Z16, Z18
+	VFMADD213PS  Z9, Z16, Z18
+	VFMADD213PS  Z8, Z16, Z18
+	VFMADD213PS  Z7, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VFMADD213PS  Z6, Z16, Z18
+	VSCALEFPS    Z15, Z18, Z18
+	VADDPS       Z6, Z18, Z15
+	VPMOVD2M     Z14, K1
+	VMOVUPS      Z6, Z14
+	VMOVAPS      Z18, K1, Z14
+	VRCP14PS     Z15, Z16
+	VMULPS       Z14, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z14
+	VFMADD231PS  Z16, Z14, Z18
+	MOVQ         72(CX), BX
+	LEAQ         12(DX), R9
+	MOVQ         (DX), R10
+	MOVQ         792(AX), R11
+	KMOVW        (R9), K1
+	VMOVUPS      Z18, K1, (BX)
+	DECQ         R10
+	JZ           piece3done
+
+piece3:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z18, K1, (BX)
+	DECQ    R10
+	JNZ     piece3
+
+piece3done:
+	MOVQ      32(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), R10
+	MOVQ      392(AX), R11
+	KMOVW     (R9), K1
+	VMOVUPS.Z (BX), K1, Z14
+	DECQ      R10
+	JZ        piece4done
+
+piece4:
+	ADDQ    R11, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS (BX), K1, Z14
+	DECQ    R10
+	JNZ     piece4
+
+piece4done:
+	MOVQ      40(CX), BX
+	VMOVUPS.Z (BX), K2, Z15
+	VADDPS    Z15, Z14, Z14
+	MOVQ      80(CX), BX
+	LEAQ      12(DX), R9
+	MOVQ      (DX), DX
+	MOVQ      872(AX), R10
+	KMOVW     (R9), K1
+	VMOVUPS   Z14, K1, (BX)
+	DECQ      DX
+	JZ        piece5done
+
+piece5:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R9
+	KMOVW   (R9), K1
+	VMOVUPS Z14, K1, (BX)
+	DECQ    DX
+	JNZ     piece5
+
+piece5done:
+	MOVQ         48(CX), DX
+	VMOVUPS.Z    (DX), K2, Z15
+	VPORD        Z1, Z15, Z16
+	VMOVUPS      Z0, Z19
+	VMAXPS       Z16, Z19, Z19
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z19, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z19
+	VFNMADD231PS Z4, Z16, Z19
+	VMOVUPS      Z11, Z20
+	VFMADD213PS  Z10, Z19, Z20
+	VFMADD213PS  Z9, Z19, Z20
+	VFMADD213PS  Z8, Z19, Z20
+	VFMADD213PS  Z7, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VFMADD213PS  Z6, Z19, Z20
+	VSCALEFPS    Z16, Z20, Z20
+	VADDPS       v40000000<>+0(SB), Z20, Z16
+	VRCP14PS     Z16, Z19
+	VMULPS       Z20, Z19, Z21
+	VFNMADD231PS Z16, Z21, Z20
+	VFMADD231PS  Z19, Z20, Z21
+	VMULPS       Z21, Z21, Z16
+	VMOVUPS      v3d9d89d9<>+0(SB), Z19
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z16, Z19
+	VFMADD213PS  v3de38e39<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e124925<>+0(SB), Z16, Z19
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z16, Z19
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z16, Z19
+	VMULPS       Z16, Z19, Z19
+	VADDPS       Z21, Z21, Z21
+	VFMADD213PS  Z21, Z21, Z19
+	VMOVUPS      Z13, Z16
+	VMAXPS       Z15, Z16, Z16
+	VADDPS       Z16, Z19, Z19
+	VADDPS       Z19, Z19, Z15
+	VADDPS       Z15, Z15, Z15
+	VADDPS       Z15, Z15, Z15
+	VMULPS       Z17, Z15, Z15
+	VPXORD       Z1, Z15, Z15
+	VMOVUPS      Z0, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z12, Z15
+	VMINPS       Z16, Z15, Z15
+	VMOVUPS      Z5, Z16
+	VFMADD231PS  Z2, Z15, Z16
+	VSUBPS       Z5, Z16, Z16
+	VFNMADD231PS Z3, Z16, Z15
+	VFNMADD231PS Z4, Z16, Z15
+	VMOVUPS      Z11, Z17
+	VFMADD213PS  Z10, Z15, Z17
+	VFMADD213PS  Z9, Z15, Z17
+	VFMADD213PS  Z8, Z15, Z17
+	VFMADD213PS  Z7, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VFMADD213PS  Z6, Z15, Z17
+	VSCALEFPS    Z16, Z17, Z17
+	VMULPS       Z17, Z17, Z15
+	VMOVUPS      Z6, Z16
+	VSUBPS       Z15, Z16, Z16
+	VMOVUPS      Z13, Z15
+	VMAXPS       Z16, Z15, Z15
+	VSQRTPS      Z15, Z15
+	MOVQ         56(CX), DX
+	VMOVUPS.Z    (DX), K2, Z16
+	VMULPS       Z16, Z17, Z16
+	VMULPS       Z14, Z18, Z14
+	VMULPS       Z14, Z15, Z14
+	VADDPS       Z14, Z16, Z14
+	MOVQ         88(CX), DX
+	VMOVUPS      Z14, K2, (DX)
+	MOVQ         56(CX), DX
+	VMOVUPS      Z14, K2, (DX)
+	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func rgLruScanBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·rgLruScanBackwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	MOVQ         400(AX), DX
+	MOVQ         424(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 40(CX)
+	MOVQ         480(AX), DX
+	MOVQ         504(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 48(CX)
+	MOVQ         560(AX), DX
+	MOVQ         584(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 56(CX)
+	MOVQ         640(AX), DX
+	MOVQ         664(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 64(CX)
+	MOVQ         720(AX), DX
+	MOVQ         744(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 72(CX)
+	MOVQ         800(AX), DX
+	MOVQ         824(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 80(CX)
+	VBROADCASTSS c80000000<>+0(SB), Z0
+	VBROADCASTSS cc2d20000<>+0(SB), Z1
+	VBROADCASTSS c42b20000<>+0(SB), Z2
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z3
+	VBROADCASTSS c3f317218<>+0(SB), Z4
+	VBROADCASTSS cb102e308<>+0(SB), Z5
+	VBROADCASTSS c4b400000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+	VBROADCASTSS c3effffff<>+0(SB), Z8
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z9
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z10
+	VBROADCASTSS c3c0913d8<>+0(SB), Z11
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z12
+	VBROADCASTSS c00000000<>+0(SB), Z13
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         536(AX), R8
+	IMULQ        DX, R8
+	ADDQ         528(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         48(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Z14
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Z15
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Z16
+	VMULPS       Z16, Z15, Z17
+	VMULPS       Z17, Z14, Z17
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Z18
+	VPORD        Z0, Z18, Z19
+	VMOVUPS      Z1, Z20
+	VMAXPS       Z19, Z20, Z20
+	VMOVUPS      Z6, Z19
+	VFMADD231PS  Z3, Z20, Z19
+	VSUBPS       Z6, Z19, Z19
+	VFNMADD231PS Z4, Z19, Z20
+	VFNMADD231PS Z5, Z19, Z20
+	VMOVUPS      Z12, Z21
+	VFMADD213PS  Z11, Z20, Z21
+	VFMADD213PS  Z10, Z20, Z21
+	VFMADD213PS  Z9, Z20, Z21
+	VFMADD213PS  Z8, Z20, Z21
+	VFMADD213PS  Z7, Z20, Z21
+	VFMADD213PS  Z7, Z20, Z21
+	VSCALEFPS    Z19, Z21, Z21
+	VADDPS       v40000000<>+0(SB), Z21, Z19
+	VRCP14PS     Z19, Z20
+	VMULPS       Z21, Z20, Z22
+	VFNMADD231PS Z19, Z22, Z21
+	VFMADD231PS  Z20, Z21, Z22
+	VMULPS       Z22, Z22, Z19
+	VMOVUPS      v3d9d89d9<>+0(SB), Z20
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z19, Z20
+	VFMADD213PS  v3de38e39<>+0(SB), Z19, Z20
+	VFMADD213PS  v3e124925<>+0(SB), Z19, Z20
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z19, Z20
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z19, Z20
+	VMULPS       Z19, Z20, Z20
+	VADDPS       Z22, Z22, Z22
+	VFMADD213PS  Z22, Z22, Z20
+	VMOVUPS      Z13, Z19
+	VMAXPS       Z18, Z19, Z19
+	VADDPS       Z19, Z20, Z20
+	VADDPS       Z20, Z20, Z18
+	VADDPS       Z18, Z18, Z18
+	VADDPS       Z18, Z18, Z18
+	MOVQ         40(CX), R8
+	VMOVUPS      (R8)(DX*4), Z19
+	VMULPS       Z19, Z18, Z21
+	VPXORD       Z0, Z21, Z21
+	VMOVUPS      Z1, Z22
+	VMAXPS       Z21, Z22, Z22
+	VMOVUPS      Z2, Z21
+	VMINPS       Z22, Z21, Z21
+	VMOVUPS      Z6, Z22
+	VFMADD231PS  Z3, Z21, Z22
+	VSUBPS       Z6, Z22, Z22
+	VFNMADD231PS Z4, Z22, Z21
+	VFNMADD231PS Z5, Z22, Z21
+	VMOVUPS      Z12, Z23
+	VFMADD213PS  Z11, Z21, Z23
+	VFMADD213PS  Z10, Z21, Z23
+	VFMADD213PS  Z9, Z21, Z23
+	VFMADD213PS  Z8, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VSCALEFPS    Z22, Z23, Z23
+	VMULPS       Z23, Z23, Z21
+	VMOVUPS      Z7, Z22
+	VSUBPS       Z21, Z22, Z22
+	VMOVUPS      Z13, Z21
+	VMAXPS       Z22, Z21, Z21
+	VSQRTPS      Z21, Z21
+	VMULPS       Z21, Z14, Z22
+	VMULPS       Z16, Z22, Z16
+	VMULPS       Z15, Z22, Z22
+	MOVQ         56(CX), R8
+	VMOVUPS      Z22, (R8)(DX*4)
+	MOVQ         48(CX), R8
+	VMOVUPS      (R8)(DX*4), Z22
+	VMULPS       Z22, Z14, Z22
+	VMULPS       Z23, Z14, Z14
+	MOVQ         8(CX), R8
+	VMOVUPS      Z14, (R8)(DX*4)
+	VADDPS       Z21, Z21, Z14
+	VMOVUPS      v3a83126f<>+0(SB), Z21
+	VMAXPS       Z14, Z21, Z21
+	VDIVPS       Z21, Z17, Z14
+	VPXORD       Z0, Z14, Z14
+	VMULPS       Z23, Z14, Z17
+	VADDPS       Z17, Z22, Z17
+	VMULPS       Z23, Z14, Z14
+	VADDPS       Z14, Z17, Z14
+	VMULPS       Z23, Z14, Z14
+	VPXORD       Z0, Z14, Z14
+	VMULPS       Z19, Z14, Z17
+	VMULPS       Z18, Z14, Z14
+	VADDPS       Z17, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VMULPS       v3f000000<>+0(SB), Z20, Z18
+	VPORD        Z0, Z18, Z20
+	VMOVUPS      vc1a00000<>+0(SB), Z21
+	VMAXPS       Z20, Z21, Z21
+	VMOVUPS      v4b40007f<>+0(SB), Z20
+	VFMADD231PS  v4038aa3b<>+0(SB), Z21, Z20
+	VSUBPS       v4b40007f<>+0(SB), Z20, Z22
+	VFNMADD231PS v3eb17218<>+0(SB), Z22, Z21
+	VFNMADD231PS vb082e308<>+0(SB), Z22, Z21
+	VMOVUPS      v3d35f5ff<>+0(SB), Z22
+	VFMADD213PS  v3e0913d8<>+0(SB), Z21, Z22
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z21, Z22
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z21, Z22
+	VFMADD213PS  v3f7fffff<>+0(SB), Z21, Z22
+	VMULPS       Z21, Z21, Z23
+	VFMADD213PS  Z21, Z23, Z22
+	VPSLLD       $0x17, Z20, Z20
+	VMOVUPS      vbf000000<>+0(SB), Z21
+	VFMADD231PS  v3f000000<>+0(SB), Z20, Z21
+	VFMADD231PS  Z22, Z20, Z21
+	VADDPS       Z7, Z21, Z20
+	VRCP14PS     Z20, Z22
+	VMULPS       Z21, Z22, Z23
+	VFNMADD231PS Z20, Z23, Z21
+	VFMADD231PS  Z22, Z21, Z23
+	VPTERNLOGD   $0xd8, Z0, Z18, Z23
+	VADDPS       Z7, Z23, Z18
+	VADDPS       Z23, Z23, Z23
+	VRCP14PS     Z18, Z20
+	VMULPS       Z23, Z20, Z21
+	VFNMADD231PS Z18, Z21, Z23
+	VFMADD231PS  Z20, Z23, Z21
+	VMULPS       Z17, Z21, Z21
+	MOVQ         64(CX), R8
+	VMOVUPS      Z21, (R8)(DX*4)
+	VMOVUPS      Z7, Z17
+	VSUBPS       Z15, Z17, Z17
+	VMULPS       Z15, Z16, Z15
+	VMULPS       Z15, Z17, Z17
+	MOVQ         72(CX), R8
+	VMOVUPS      Z17, (R8)(DX*4)
+	VMOVUPS      Z7, Z15
+	VSUBPS       Z19, Z15, Z15
+	VMULPS       Z19, Z14, Z14
+	VMULPS       Z14, Z15, Z15
+	MOVQ         80(CX), R8
+	VMOVUPS      Z15, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R8
+	BZHIL        BX, R8, R8
+	KMOVW        R8, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	VADDPS       Z15, Z14, Z14
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z16
+	VMULPS       Z16, Z15, Z17
+	VMULPS       Z17, Z14, Z17
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z18
+	VPORD        Z0, Z18, Z19
+	VMOVUPS      Z1, Z20
+	VMAXPS       Z19, Z20, Z20
+	VMOVUPS      Z6, Z19
+	VFMADD231PS  Z3, Z20, Z19
+	VSUBPS       Z6, Z19, Z19
+	VFNMADD231PS Z4, Z19, Z20
+	VFNMADD231PS Z5, Z19, Z20
+	VMOVUPS      Z12, Z21
+	VFMADD213PS  Z11, Z20, Z21
+	VFMADD213PS  Z10, Z20, Z21
+	VFMADD213PS  Z9, Z20, Z21
+	VFMADD213PS  Z8, Z20, Z21
+	VFMADD213PS  Z7, Z20, Z21
+	VFMADD213PS  Z7, Z20, Z21
+	VSCALEFPS    Z19, Z21, Z21
+	VADDPS       v40000000<>+0(SB), Z21, Z19
+	VRCP14PS     Z19, Z20
+	VMULPS       Z21, Z20, Z22
+	VFNMADD231PS Z19, Z22, Z21
+	VFMADD231PS  Z20, Z21, Z22
+	VMULPS       Z22, Z22, Z19
+	VMOVUPS      v3d9d89d9<>+0(SB), Z20
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z19, Z20
+	VFMADD213PS  v3de38e39<>+0(SB), Z19, Z20
+	VFMADD213PS  v3e124925<>+0(SB), Z19, Z20
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z19, Z20
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z19, Z20
+	VMULPS       Z19, Z20, Z20
+	VADDPS       Z22, Z22, Z22
+	VFMADD213PS  Z22, Z22, Z20
+	VMOVUPS      Z13, Z19
+	VMAXPS       Z18, Z19, Z19
+	VADDPS       Z19, Z20, Z20
+	VADDPS       Z20, Z20, Z18
+	VADDPS       Z18, Z18, Z18
+	VADDPS       Z18, Z18, Z18
+	MOVQ         40(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z19
+	VMULPS       Z19, Z18, Z21
+	VPXORD       Z0, Z21, Z21
+	VMOVUPS      Z1, Z22
+	VMAXPS       Z21, Z22, Z22
+	VMOVUPS      Z2, Z21
+	VMINPS       Z22, Z21, Z21
+	VMOVUPS      Z6, Z22
+	VFMADD231PS  Z3, Z21, Z22
+	VSUBPS       Z6, Z22, Z22
+	VFNMADD231PS Z4, Z22, Z21
+	VFNMADD231PS Z5, Z22, Z21
+	VMOVUPS      Z12, Z23
+	VFMADD213PS  Z11, Z21, Z23
+	VFMADD213PS  Z10, Z21, Z23
+	VFMADD213PS  Z9, Z21, Z23
+	VFMADD213PS  Z8, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VSCALEFPS    Z22, Z23, Z23
+	VMULPS       Z23, Z23, Z21
+	VMOVUPS      Z7, Z22
+	VSUBPS       Z21, Z22, Z22
+	VMOVUPS      Z13, Z21
+	VMAXPS       Z22, Z21, Z21
+	VSQRTPS      Z21, Z21
+	VMULPS       Z21, Z14, Z22
+	VMULPS       Z16, Z22, Z16
+	VMULPS       Z15, Z22, Z22
+	MOVQ         56(CX), BX
+	VMOVUPS      Z22, K1, (BX)(DX*4)
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z22
+	VMULPS       Z22, Z14, Z22
+	VMULPS       Z23, Z14, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+	VADDPS       Z21, Z21, Z14
+	VMOVUPS      v3a83126f<>+0(SB), Z21
+	VMAXPS       Z14, Z21, Z21
+	VDIVPS       Z21, Z17, Z14
+	VPXORD       Z0, Z14, Z14
+	VMULPS       Z23, Z14, Z17
+	VADDPS       Z17, Z22, Z17
+	VMULPS       Z23, Z14, Z14
+	VADDPS       Z14, Z17, Z14
+	VMULPS       Z23, Z14, Z14
+	VPXORD       Z0, Z14, Z14
+	VMULPS       Z19, Z14, Z17
+	VMULPS       Z18, Z14, Z14
+	VADDPS       Z17, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VMULPS       v3f000000<>+0(SB), Z20, Z18
+	VPORD        Z0, Z18, Z20
+	VMOVUPS      vc1a00000<>+0(SB), Z21
+	VMAXPS       Z20, Z21, Z21
+	VMOVUPS      v4b40007f<>+0(SB), Z20
+	VFMADD231PS  v4038aa3b<>+0(SB), Z21, Z20
+	VSUBPS       v4b40007f<>+0(SB), Z20, Z22
+	VFNMADD231PS v3eb17218<>+0(SB), Z22, Z21
+	VFNMADD231PS vb082e308<>+0(SB), Z22, Z21
+	VMOVUPS      v3d35f5ff<>+0(SB), Z22
+	VFMADD213PS  v3e0913d8<>+0(SB), Z21, Z22
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z21, Z22
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z21, Z22
+	VFMADD213PS  v3f7fffff<>+0(SB), Z21, Z22
+	VMULPS       Z21, Z21, Z23
+	VFMADD213PS  Z21, Z23, Z22
+	VPSLLD       $0x17, Z20, Z20
+	VMOVUPS      vbf000000<>+0(SB), Z21
+	VFMADD231PS  v3f000000<>+0(SB), Z20, Z21
+	VFMADD231PS  Z22, Z20, Z21
+	VADDPS       Z7, Z21, Z20
+	VRCP14PS     Z20, Z22
+	VMULPS       Z21, Z22, Z23
+	VFNMADD231PS Z20, Z23, Z21
+	VFMADD231PS  Z22, Z21, Z23
+	VPTERNLOGD   $0xd8, Z0, Z18, Z23
+	VADDPS       Z7, Z23, Z18
+	VADDPS       Z23, Z23, Z23
+	VRCP14PS     Z18, Z20
+	VMULPS       Z23, Z20, Z21
+	VFNMADD231PS Z18, Z21, Z23
+	VFMADD231PS  Z20, Z23, Z21
+	VMULPS       Z17, Z21, Z21
+	MOVQ         64(CX), BX
+	VMOVUPS      Z21, K1, (BX)(DX*4)
+	VMOVUPS      Z7, Z17
+	VSUBPS       Z15, Z17, Z17
+	VMULPS       Z15, Z16, Z15
+	VMULPS       Z15, Z17, Z17
+	MOVQ         72(CX), BX
+	VMOVUPS      Z17, K1, (BX)(DX*4)
+	VMOVUPS      Z7, Z15
+	VSUBPS       Z19, Z15, Z15
+	VMULPS       Z19, Z14, Z14
+	VMULPS       Z14, Z15, Z15
+	MOVQ         80(CX), BX
+	VMOVUPS      Z15, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 432(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 512(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 592(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 672(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 752(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 832(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	MOVQ 40(CX), DX
+	MOVQ 440(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 40(CX)
+	MOVQ 48(CX), DX
+	MOVQ 520(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 48(CX)
+	MOVQ 56(CX), DX
+	MOVQ 600(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 56(CX)
+	MOVQ 64(CX), DX
+	MOVQ 680(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 64(CX)
+	MOVQ 72(CX), DX
+	MOVQ 760(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 72(CX)
+	MOVQ 80(CX), DX
+	MOVQ 840(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 80(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ       BX, BX
+	MOVQ       536(AX), R8
+	IMULQ      BX, R8
+	ADDQ       528(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       48(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	VMOVUPS.Z  (BX), K1, Z14
+	MOVQ       8(CX), BX
+	VMOVUPS.Z  (BX), K1, Z15
+	VADDPS     Z15, Z14, Z14
+	MOVQ       16(CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	KMOVW      (R8), K2
+	VMOVUPS.Z  (BX), K2, Z15
+	DECQ       R9
+	JZ         piece0done
+
+piece0:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z15
+	DECQ    R9
+	JNZ     piece0
+
+piece0done:
+	MOVQ      24(CX), BX
+	LEAQ      12(DX), R8
+	MOVQ      (DX), R9
+	MOVQ      312(AX), R10
+	KMOVW     (R8), K2
+	VMOVUPS.Z (BX), K2, Z16
+	DECQ      R9
+	JZ        piece1done
+
+piece1:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z16
+	DECQ    R9
+	JNZ     piece1
+
+piece1done:
+	VMULPS       Z16, Z15, Z17
+	VMULPS       Z17, Z14, Z17
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX), K1, Z18
+	VPORD        Z0, Z18, Z19
+	VMOVUPS      Z1, Z20
+	VMAXPS       Z19, Z20, Z20
+	VMOVUPS      Z6, Z19
+	VFMADD231PS  Z3, Z20, Z19
+	VSUBPS       Z6, Z19, Z19
+	VFNMADD231PS Z4, Z19, Z20
+	VFNMADD231PS Z5, Z19, Z20
+	VMOVUPS      Z12, Z21
+	VFMADD213PS  Z11, Z20, Z21
+	VFMADD213PS  Z10, Z20, Z21
+	VFMADD213PS  Z9, Z20, Z21
+	VFMADD213PS  Z8, Z20, Z21
+	VFMADD213PS  Z7, Z20, Z21
+	VFMADD213PS  Z7, Z20, Z21
+	VSCALEFPS    Z19, Z21, Z21
+	VADDPS       v40000000<>+0(SB), Z21, Z19
+	VRCP14PS     Z19, Z20
+	VMULPS       Z21, Z20, Z22
+	VFNMADD231PS Z19, Z22, Z21
+	VFMADD231PS  Z20, Z21, Z22
+	VMULPS       Z22, Z22, Z19
+	VMOVUPS      v3d9d89d9<>+0(SB), Z20
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z19, Z20
+	VFMADD213PS  v3de38e39<>+0(SB), Z19, Z20
+	VFMADD213PS  v3e124925<>+0(SB), Z19, Z20
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z19, Z20
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z19, Z20
+	VMULPS       Z19, Z20, Z20
+	VADDPS       Z22, Z22, Z22
+	VFMADD213PS  Z22, Z22, Z20
+	VMOVUPS      Z13, Z19
+	VMAXPS       Z18, Z19, Z19
+	VADDPS       Z19, Z20, Z20
+	VADDPS       Z20, Z20, Z18
+	VADDPS       Z18, Z18, Z18
+	VADDPS       Z18, Z18, Z18
+	MOVQ         40(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         472(AX), R10
+	KMOVW        (R8), K2
+	VMOVUPS.Z    (BX), K2, Z19
+	DECQ         R9
+	JZ           piece2done
+
+piece2:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z19
+	DECQ    R9
+	JNZ     piece2
+
+piece2done:
+	VMULPS       Z19, Z18, Z21
+	VPXORD       Z0, Z21, Z21
+	VMOVUPS      Z1, Z22
+	VMAXPS       Z21, Z22, Z22
+	VMOVUPS      Z2, Z21
+	VMINPS       Z22, Z21, Z21
+	VMOVUPS      Z6, Z22
+	VFMADD231PS  Z3, Z21, Z22
+	VSUBPS       Z6, Z22, Z22
+	VFNMADD231PS Z4, Z22, Z21
+	VFNMADD231PS Z5, Z22, Z21
+	VMOVUPS      Z12, Z23
+	VFMADD213PS  Z11, Z21, Z23
+	VFMADD213PS  Z10, Z21, Z23
+	VFMADD213PS  Z9, Z21, Z23
+	VFMADD213PS  Z8, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VFMADD213PS  Z7, Z21, Z23
+	VSCALEFPS    Z22, Z23, Z23
+	VMULPS       Z23, Z23, Z21
+	VMOVUPS      Z7, Z22
+	VSUBPS       Z21, Z22, Z22
+	VMOVUPS      Z13, Z21
+	VMAXPS       Z22, Z21, Z21
+	VSQRTPS      Z21, Z21
+	VMULPS       Z21, Z14, Z22
+	VMULPS       Z16, Z22, Z16
+	VMULPS       Z15, Z22, Z22
+	MOVQ         56(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         632(AX), R10
+	KMOVW        (R8), K2
+	VMOVUPS      Z22, K2, (BX)
+	DECQ         R9
+	JZ           piece3done
+
+piece3:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z22, K2, (BX)
+	DECQ    R9
+	JNZ     piece3
+
+piece3done:
+	MOVQ         48(CX), BX
+	VMOVUPS.Z    (BX), K1, Z22
+	VMULPS       Z22, Z14, Z22
+	VMULPS       Z23, Z14, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS      Z14, K1, (BX)
+	VADDPS       Z21, Z21, Z14
+	VMOVUPS      v3a83126f<>+0(SB), Z21
+	VMAXPS       Z14, Z21, Z21
+	VDIVPS       Z21, Z17, Z14
+	VPXORD       Z0, Z14, Z14
+	VMULPS       Z23, Z14, Z17
+	VADDPS       Z17, Z22, Z17
+	VMULPS       Z23, Z14, Z14
+	VADDPS       Z14, Z17, Z14
+	VMULPS       Z23, Z14, Z14
+	VPXORD       Z0, Z14, Z14
+	VMULPS       Z19, Z14, Z17
+	VMULPS       Z18, Z14, Z14
+	VADDPS       Z17, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VADDPS       Z17, Z17, Z17
+	VMULPS       v3f000000<>+0(SB), Z20, Z18
+	VPORD        Z0, Z18, Z20
+	VMOVUPS      vc1a00000<>+0(SB), Z21
+	VMAXPS       Z20, Z21, Z21
+	VMOVUPS      v4b40007f<>+0(SB), Z20
+	VFMADD231PS  v4038aa3b<>+0(SB), Z21, Z20
+	VSUBPS       v4b40007f<>+0(SB), Z20, Z22
+	VFNMADD231PS v3eb17218<>+0(SB), Z22, Z21
+	VFNMADD231PS vb082e308<>+0(SB), Z22, Z21
+	VMOVUPS      v3d35f5ff<>+0(SB), Z22
+	VFMADD213PS  v3e0913d8<>+0(SB), Z21, Z22
+	VFMADD213PS  v3eaaab3a<>+0(SB), Z21, Z22
+	VFMADD213PS  v3f2aaa58<>+0(SB), Z21, Z22
+	VFMADD213PS  v3f7fffff<>+0(SB), Z21, Z22
+	VMULPS       Z21, Z21, Z23
+	VFMADD213PS  Z21, Z23, Z22
+	VPSLLD       $0x17, Z20, Z20
+	VMOVUPS      vbf000000<>+0(SB), Z21
+	VFMADD231PS  v3f000000<>+0(SB), Z20, Z21
+	VFMADD231PS  Z22, Z20, Z21
+	VADDPS       Z7, Z21, Z20
+	VRCP14PS     Z20, Z22
+	VMULPS       Z21, Z22, Z23
+	VFNMADD231PS Z20, Z23, Z21
+	VFMADD231PS  Z22, Z21, Z23
+	VPTERNLOGD   $0xd8, Z0, Z18, Z23
+	VADDPS       Z7, Z23, Z18
+	VADDPS       Z23, Z23, Z23
+	VRCP14PS     Z18, Z20
+	VMULPS       Z23, Z20, Z21
+	VFNMADD231PS Z18, Z21, Z23
+	VFMADD231PS  Z20, Z23, Z21
+	VMULPS       Z17, Z21, Z21
+	MOVQ         64(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), R9
+	MOVQ         712(AX), R10
+	KMOVW        (R8), K2
+	VMOVUPS      Z21, K2, (BX)
+	DECQ         R9
+	JZ           piece4done
+
+piece4:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z21, K2, (BX)
+	DECQ    R9
+	JNZ     piece4
+
+piece4done:
+	VMOVUPS Z7, Z17
+	VSUBPS  Z15, Z17, Z17
+	VMULPS  Z15, Z16, Z15
+	VMULPS  Z15, Z17, Z17
+	MOVQ    72(CX), BX
+	LEAQ    12(DX), R8
+	MOVQ    (DX), R9
+	MOVQ    792(AX), R10
+	KMOVW   (R8), K2
+	VMOVUPS Z17, K2, (BX)
+	DECQ    R9
+	JZ      piece5done
+
+piece5:
+	ADDQ    R10, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z17, K2, (BX)
+	DECQ    R9
+	JNZ     piece5
+
+piece5done:
+	VMOVUPS Z7, Z15
+	VSUBPS  Z19, Z15, Z15
+	VMULPS  Z19, Z14, Z14
+	VMULPS  Z14, Z15, Z15
+	MOVQ    80(CX), BX
+	LEAQ    12(DX), R8
+	MOVQ    (DX), DX
+	MOVQ    872(AX), R9
+	KMOVW   (R8), K2
+	VMOVUPS Z15, K2, (BX)
+	DECQ    DX
+	JZ      piece6done
+
+piece6:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS Z15, K2, (BX)
+	DECQ    DX
+	JNZ     piece6
+
+piece6done:
+	JMP next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+DATA v3a83126f<>+0(SB)/4, $0x3a83126f
+DATA v3a83126f<>+4(SB)/4, $0x3a83126f
+DATA v3a83126f<>+8(SB)/4, $0x3a83126f
+DATA v3a83126f<>+12(SB)/4, $0x3a83126f
+DATA v3a83126f<>+16(SB)/4, $0x3a83126f
+DATA v3a83126f<>+20(SB)/4, $0x3a83126f
+DATA v3a83126f<>+24(SB)/4, $0x3a83126f
+DATA v3a83126f<>+28(SB)/4, $0x3a83126f
+DATA v3a83126f<>+32(SB)/4, $0x3a83126f
+DATA v3a83126f<>+36(SB)/4, $0x3a83126f
+DATA v3a83126f<>+40(SB)/4, $0x3a83126f
+DATA v3a83126f<>+44(SB)/4, $0x3a83126f
+DATA v3a83126f<>+48(SB)/4, $0x3a83126f
+DATA v3a83126f<>+52(SB)/4, $0x3a83126f
+DATA v3a83126f<>+56(SB)/4, $0x3a83126f
+DATA v3a83126f<>+60(SB)/4, $0x3a83126f
+GLOBL v3a83126f<>(SB), RODATA|NOPTR, $64
+
+DATA v3f000000<>+0(SB)/4, $0x3f000000
+DATA v3f000000<>+4(SB)/4, $0x3f000000
+DATA v3f000000<>+8(SB)/4, $0x3f000000
+DATA v3f000000<>+12(SB)/4, $0x3f000000
+DATA v3f000000<>+16(SB)/4, $0x3f000000
+DATA v3f000000<>+20(SB)/4, $0x3f000000
+DATA v3f000000<>+24(SB)/4, $0x3f000000
+DATA v3f000000<>+28(SB)/4, $0x3f000000
+DATA v3f000000<>+32(SB)/4, $0x3f000000
+DATA v3f000000<>+36(SB)/4, $0x3f000000
+DATA v3f000000<>+40(SB)/4, $0x3f000000
+DATA v3f000000<>+44(SB)/4, $0x3f000000
+DATA v3f000000<>+48(SB)/4, $0x3f000000
+DATA v3f000000<>+52(SB)/4, $0x3f000000
+DATA v3f000000<>+56(SB)/4, $0x3f000000
+DATA v3f000000<>+60(SB)/4, $0x3f000000
+GLOBL v3f000000<>(SB), RODATA|NOPTR, $64
+
+DATA vc1a00000<>+0(SB)/4, $0xc1a00000
+DATA vc1a00000<>+4(SB)/4, $0xc1a00000
+DATA vc1a00000<>+8(SB)/4, $0xc1a00000
+DATA vc1a00000<>+12(SB)/4, $0xc1a00000
+DATA vc1a00000<>+16(SB)/4, $0xc1a00000
+DATA vc1a00000<>+20(SB)/4, $0xc1a00000
+DATA vc1a00000<>+24(SB)/4, $0xc1a00000
+DATA vc1a00000<>+28(SB)/4, $0xc1a00000
+DATA vc1a00000<>+32(SB)/4, $0xc1a00000
+DATA vc1a00000<>+36(SB)/4, $0xc1a00000
+DATA vc1a00000<>+40(SB)/4, $0xc1a00000
+DATA vc1a00000<>+44(SB)/4, $0xc1a00000
+DATA vc1a00000<>+48(SB)/4, $0xc1a00000
+DATA vc1a00000<>+52(SB)/4, $0xc1a00000
+DATA vc1a00000<>+56(SB)/4, $0xc1a00000
+DATA vc1a00000<>+60(SB)/4, $0xc1a00000
+GLOBL vc1a00000<>(SB), RODATA|NOPTR, $64
+
+DATA v4b40007f<>+0(SB)/4, $0x4b40007f
+DATA v4b40007f<>+4(SB)/4, $0x4b40007f
+DATA v4b40007f<>+8(SB)/4, $0x4b40007f
+DATA v4b40007f<>+12(SB)/4, $0x4b40007f
+DATA v4b40007f<>+16(SB)/4, $0x4b40007f
+DATA v4b40007f<>+20(SB)/4, $0x4b40007f
+DATA v4b40007f<>+24(SB)/4, $0x4b40007f
+DATA v4b40007f<>+28(SB)/4, $0x4b40007f
+DATA v4b40007f<>+32(SB)/4, $0x4b40007f
+DATA v4b40007f<>+36(SB)/4, $0x4b40007f
+DATA v4b40007f<>+40(SB)/4, $0x4b40007f
+DATA v4b40007f<>+44(SB)/4, $0x4b40007f
+DATA v4b40007f<>+48(SB)/4, $0x4b40007f
+DATA v4b40007f<>+52(SB)/4, $0x4b40007f
+DATA v4b40007f<>+56(SB)/4, $0x4b40007f
+DATA v4b40007f<>+60(SB)/4, $0x4b40007f
+GLOBL v4b40007f<>(SB), RODATA|NOPTR, $64
+
+DATA v4038aa3b<>+0(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+4(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+8(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+12(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+16(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+20(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+24(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+28(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+32(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+36(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+40(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+44(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+48(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+52(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+56(SB)/4, $0x4038aa3b
+DATA v4038aa3b<>+60(SB)/4, $0x4038aa3b
+GLOBL v4038aa3b<>(SB), RODATA|NOPTR, $64
+
+DATA v3eb17218<>+0(SB)/4, $0x3eb17218
+DATA v3eb17218<>+4(SB)/4, $0x3eb17218
+DATA v3eb17218<>+8(SB)/4, $0x3eb17218
+DATA v3eb17218<>+12(SB)/4, $0x3eb17218
+DATA v3eb17218<>+16(SB)/4, $0x3eb17218
+DATA v3eb17218<>+20(SB)/4, $0x3eb17218
+DATA v3eb17218<>+24(SB)/4, $0x3eb17218
+DATA v3eb17218<>+28(SB)/4, $0x3eb17218
+DATA v3eb17218<>+32(SB)/4, $0x3eb17218
+DATA v3eb17218<>+36(SB)/4, $0x3eb17218
+DATA v3eb17218<>+40(SB)/4, $0x3eb17218
+DATA v3eb17218<>+44(SB)/4, $0x3eb17218
+DATA v3eb17218<>+48(SB)/4, $0x3eb17218
+DATA v3eb17218<>+52(SB)/4, $0x3eb17218
+DATA v3eb17218<>+56(SB)/4, $0x3eb17218
+DATA v3eb17218<>+60(SB)/4, $0x3eb17218
+GLOBL v3eb17218<>(SB), RODATA|NOPTR, $64
+
+DATA vb082e308<>+0(SB)/4, $0xb082e308
+DATA vb082e308<>+4(SB)/4, $0xb082e308
+DATA vb082e308<>+8(SB)/4, $0xb082e308
+DATA vb082e308<>+12(SB)/4, $0xb082e308
+DATA vb082e308<>+16(SB)/4, $0xb082e308
+DATA vb082e308<>+20(SB)/4, $0xb082e308
+DATA vb082e308<>+24(SB)/4, $0xb082e308
+DATA vb082e308<>+28(SB)/4, $0xb082e308
+DATA vb082e308<>+32(SB)/4, $0xb082e308
+DATA vb082e308<>+36(SB)/4, $0xb082e308
+DATA vb082e308<>+40(SB)/4, $0xb082e308
+DATA vb082e308<>+44(SB)/4, $0xb082e308
+DATA vb082e308<>+48(SB)/4, $0xb082e308
+DATA vb082e308<>+52(SB)/4, $0xb082e308
+DATA vb082e308<>+56(SB)/4, $0xb082e308
+DATA vb082e308<>+60(SB)/4, $0xb082e308
+GLOBL vb082e308<>(SB), RODATA|NOPTR, $64
+
+DATA v3d35f5ff<>+0(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+4(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+8(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+12(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+16(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+20(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+24(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+28(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+32(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+36(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+40(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+44(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+48(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+52(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+56(SB)/4, $0x3d35f5ff
+DATA v3d35f5ff<>+60(SB)/4, $0x3d35f5ff
+GLOBL v3d35f5ff<>(SB), RODATA|NOPTR, $64
+
+DATA v3e0913d8<>+0(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+4(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+8(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+12(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+16(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+20(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+24(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+28(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+32(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+36(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+40(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+44(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+48(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+52(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+56(SB)/4, $0x3e0913d8
+DATA v3e0913d8<>+60(SB)/4, $0x3e0913d8
+GLOBL v3e0913d8<>(SB), RODATA|NOPTR, $64
+
+DATA v3eaaab3a<>+0(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+4(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+8(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+12(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+16(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+20(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+24(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+28(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+32(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+36(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+40(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+44(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+48(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+52(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+56(SB)/4, $0x3eaaab3a
+DATA v3eaaab3a<>+60(SB)/4, $0x3eaaab3a
+GLOBL v3eaaab3a<>(SB), RODATA|NOPTR, $64
+
+DATA v3f2aaa58<>+0(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+4(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+8(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+12(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+16(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+20(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+24(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+28(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+32(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+36(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+40(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+44(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+48(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+52(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+56(SB)/4, $0x3f2aaa58
+DATA v3f2aaa58<>+60(SB)/4, $0x3f2aaa58
+GLOBL v3f2aaa58<>(SB), RODATA|NOPTR, $64
+
+DATA v3f7fffff<>+0(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+4(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+8(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+12(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+16(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+20(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+24(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+28(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+32(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+36(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+40(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+44(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+48(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+52(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+56(SB)/4, $0x3f7fffff
+DATA v3f7fffff<>+60(SB)/4, $0x3f7fffff
+GLOBL v3f7fffff<>(SB), RODATA|NOPTR, $64
+
+DATA vbf000000<>+0(SB)/4, $0xbf000000
+DATA vbf000000<>+4(SB)/4, $0xbf000000
+DATA vbf000000<>+8(SB)/4, $0xbf000000
+DATA vbf000000<>+12(SB)/4, $0xbf000000
+DATA vbf000000<>+16(SB)/4, $0xbf000000
+DATA vbf000000<>+20(SB)/4, $0xbf000000
+DATA vbf000000<>+24(SB)/4, $0xbf000000
+DATA vbf000000<>+28(SB)/4, $0xbf000000
+DATA vbf000000<>+32(SB)/4, $0xbf000000
+DATA vbf000000<>+36(SB)/4, $0xbf000000
+DATA vbf000000<>+40(SB)/4, $0xbf000000
+DATA vbf000000<>+44(SB)/4, $0xbf000000
+DATA vbf000000<>+48(SB)/4, $0xbf000000
+DATA vbf000000<>+52(SB)/4, $0xbf000000
+DATA vbf000000<>+56(SB)/4, $0xbf000000
+DATA vbf000000<>+60(SB)/4, $0xbf000000
+GLOBL vbf000000<>(SB), RODATA|NOPTR, $64
+
 // func rgLruScanComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·rgLruScanComposeLoopAVX512(SB), NOSPLIT, $0-104
@@ -7610,6 +17037,390 @@ done:
 	SFENCE
 	VZEROUPPER
 	RET
+
+// func rgLruScanComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·rgLruScanComposeBackwardLoopAVX512(SB), NOSPLIT, $0-104
+	MOVQ         v_base+0(FP), AX
+	MOVQ         at_base+24(FP), CX
+	MOVQ         steps+64(FP), DI
+	MOVQ         stream+72(FP), DX
+	MOVQ         (AX), DX
+	MOVQ         24(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, (CX)
+	MOVQ         80(AX), DX
+	MOVQ         104(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 8(CX)
+	MOVQ         160(AX), DX
+	MOVQ         184(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 16(CX)
+	MOVQ         240(AX), DX
+	MOVQ         264(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 24(CX)
+	MOVQ         320(AX), DX
+	MOVQ         344(AX), BX
+	LEAQ         (DX)(BX*4), DX
+	MOVQ         DX, 32(CX)
+	VBROADCASTSS c80000000<>+0(SB), Z0
+	VBROADCASTSS cc2d20000<>+0(SB), Z1
+	VBROADCASTSS c42b20000<>+0(SB), Z2
+	VBROADCASTSS c3fb8aa3b<>+0(SB), Z3
+	VBROADCASTSS c3f317218<>+0(SB), Z4
+	VBROADCASTSS cb102e308<>+0(SB), Z5
+	VBROADCASTSS c4b400000<>+0(SB), Z6
+	VBROADCASTSS c3f800000<>+0(SB), Z7
+	VBROADCASTSS c3effffff<>+0(SB), Z8
+	VBROADCASTSS c3e2aaa58<>+0(SB), Z9
+	VBROADCASTSS c3d2aab3a<>+0(SB), Z10
+	VBROADCASTSS c3c0913d8<>+0(SB), Z11
+	VBROADCASTSS c3ab5f5ff<>+0(SB), Z12
+
+step:
+	MOVQ rows+56(FP), SI
+
+row:
+	MOVQ  packs_base+80(FP), DX
+	TESTQ DX, DX
+	JNZ   packed
+	MOVQ  n+48(FP), BX
+	XORQ  DX, DX
+	SUBQ  $0x10, BX
+	JLT   tail
+
+loop:
+	MOVQ         (CX), R8
+	VMOVUPS      (R8)(DX*4), Z13
+	MOVQ         8(CX), R8
+	VMOVUPS      (R8)(DX*4), Z14
+	VADDPS       Z14, Z13, Z13
+	MOVQ         16(CX), R8
+	VMOVUPS      (R8)(DX*4), Z14
+	VPORD        Z0, Z14, Z15
+	VMOVUPS      Z1, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z6, Z15
+	VFMADD231PS  Z3, Z16, Z15
+	VSUBPS       Z6, Z15, Z15
+	VFNMADD231PS Z4, Z15, Z16
+	VFNMADD231PS Z5, Z15, Z16
+	VMOVUPS      Z12, Z17
+	VFMADD213PS  Z11, Z16, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       v40000000<>+0(SB), Z17, Z15
+	VRCP14PS     Z15, Z16
+	VMULPS       Z17, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z17
+	VFMADD231PS  Z16, Z17, Z18
+	VMULPS       Z18, Z18, Z15
+	VMOVUPS      v3d9d89d9<>+0(SB), Z16
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z15, Z16
+	VFMADD213PS  v3de38e39<>+0(SB), Z15, Z16
+	VFMADD213PS  v3e124925<>+0(SB), Z15, Z16
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z15, Z16
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z15, Z16
+	VMULPS       Z15, Z16, Z16
+	VADDPS       Z18, Z18, Z18
+	VFMADD213PS  Z18, Z18, Z16
+	VMOVUPS      v00000000<>+0(SB), Z15
+	VMAXPS       Z14, Z15, Z15
+	VADDPS       Z15, Z16, Z16
+	VADDPS       Z16, Z16, Z14
+	VADDPS       Z14, Z14, Z14
+	VADDPS       Z14, Z14, Z14
+	MOVQ         24(CX), R8
+	VMOVUPS      (R8)(DX*4), Z15
+	VMULPS       Z15, Z14, Z14
+	VPXORD       Z0, Z14, Z14
+	VMOVUPS      Z1, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z2, Z14
+	VMINPS       Z15, Z14, Z14
+	VMOVUPS      Z6, Z15
+	VFMADD231PS  Z3, Z14, Z15
+	VSUBPS       Z6, Z15, Z15
+	VFNMADD231PS Z4, Z15, Z14
+	VFNMADD231PS Z5, Z15, Z14
+	VMOVUPS      Z12, Z16
+	VFMADD213PS  Z11, Z14, Z16
+	VFMADD213PS  Z10, Z14, Z16
+	VFMADD213PS  Z9, Z14, Z16
+	VFMADD213PS  Z8, Z14, Z16
+	VFMADD213PS  Z7, Z14, Z16
+	VFMADD213PS  Z7, Z14, Z16
+	VSCALEFPS    Z15, Z16, Z16
+	VMULPS       Z16, Z13, Z13
+	MOVQ         32(CX), R8
+	VMOVUPS      (R8)(DX*4), Z14
+	VMULPS       Z16, Z14, Z14
+	MOVQ         8(CX), R8
+	VMOVUPS      Z13, (R8)(DX*4)
+	MOVQ         32(CX), R8
+	VMOVUPS      Z14, (R8)(DX*4)
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JGE          loop
+
+tail:
+	ADDQ         $0x10, BX
+	JZ           next
+	MOVL         $0x0000ffff, R8
+	BZHIL        BX, R8, R8
+	KMOVW        R8, K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z13
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	VADDPS       Z14, Z13, Z13
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	VPORD        Z0, Z14, Z15
+	VMOVUPS      Z1, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z6, Z15
+	VFMADD231PS  Z3, Z16, Z15
+	VSUBPS       Z6, Z15, Z15
+	VFNMADD231PS Z4, Z15, Z16
+	VFNMADD231PS Z5, Z15, Z16
+	VMOVUPS      Z12, Z17
+	VFMADD213PS  Z11, Z16, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       v40000000<>+0(SB), Z17, Z15
+	VRCP14PS     Z15, Z16
+	VMULPS       Z17, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z17
+	VFMADD231PS  Z16, Z17, Z18
+	VMULPS       Z18, Z18, Z15
+	VMOVUPS      v3d9d89d9<>+0(SB), Z16
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z15, Z16
+	VFMADD213PS  v3de38e39<>+0(SB), Z15, Z16
+	VFMADD213PS  v3e124925<>+0(SB), Z15, Z16
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z15, Z16
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z15, Z16
+	VMULPS       Z15, Z16, Z16
+	VADDPS       Z18, Z18, Z18
+	VFMADD213PS  Z18, Z18, Z16
+	VMOVUPS      v00000000<>+0(SB), Z15
+	VMAXPS       Z14, Z15, Z15
+	VADDPS       Z15, Z16, Z16
+	VADDPS       Z16, Z16, Z14
+	VADDPS       Z14, Z14, Z14
+	VADDPS       Z14, Z14, Z14
+	MOVQ         24(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z15
+	VMULPS       Z15, Z14, Z14
+	VPXORD       Z0, Z14, Z14
+	VMOVUPS      Z1, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z2, Z14
+	VMINPS       Z15, Z14, Z14
+	VMOVUPS      Z6, Z15
+	VFMADD231PS  Z3, Z14, Z15
+	VSUBPS       Z6, Z15, Z15
+	VFNMADD231PS Z4, Z15, Z14
+	VFNMADD231PS Z5, Z15, Z14
+	VMOVUPS      Z12, Z16
+	VFMADD213PS  Z11, Z14, Z16
+	VFMADD213PS  Z10, Z14, Z16
+	VFMADD213PS  Z9, Z14, Z16
+	VFMADD213PS  Z8, Z14, Z16
+	VFMADD213PS  Z7, Z14, Z16
+	VFMADD213PS  Z7, Z14, Z16
+	VSCALEFPS    Z15, Z16, Z16
+	VMULPS       Z16, Z13, Z13
+	MOVQ         32(CX), BX
+	VMOVUPS.Z    (BX)(DX*4), K1, Z14
+	VMULPS       Z16, Z14, Z14
+	MOVQ         8(CX), BX
+	VMOVUPS      Z13, K1, (BX)(DX*4)
+	MOVQ         32(CX), BX
+	VMOVUPS      Z14, K1, (BX)(DX*4)
+
+next:
+	DECQ SI
+	JZ   nextstep
+	MOVQ (CX), DX
+	MOVQ 32(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 112(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 192(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 272(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 352(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	JMP  row
+
+nextstep:
+	DECQ DI
+	JZ   done
+	MOVQ (CX), DX
+	MOVQ 40(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, (CX)
+	MOVQ 8(CX), DX
+	MOVQ 120(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 8(CX)
+	MOVQ 16(CX), DX
+	MOVQ 200(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 16(CX)
+	MOVQ 24(CX), DX
+	MOVQ 280(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 24(CX)
+	MOVQ 32(CX), DX
+	MOVQ 360(AX), BX
+	LEAQ (DX)(BX*4), DX
+	MOVQ DX, 32(CX)
+	JMP  step
+
+packed:
+	MOVQ packs_base+80(FP), DX
+	CMPQ SI, $0x01
+	JNE  group
+	ADDQ $+368, DX
+
+group:
+	XORQ         BX, BX
+	KMOVW        8(DX), K1
+	MOVQ         (CX), BX
+	VMOVUPS.Z    (BX), K1, Z13
+	MOVQ         8(CX), BX
+	VMOVUPS.Z    (BX), K1, Z14
+	VADDPS       Z14, Z13, Z13
+	MOVQ         16(CX), BX
+	VMOVUPS.Z    (BX), K1, Z14
+	VPORD        Z0, Z14, Z15
+	VMOVUPS      Z1, Z16
+	VMAXPS       Z15, Z16, Z16
+	VMOVUPS      Z6, Z15
+	VFMADD231PS  Z3, Z16, Z15
+	VSUBPS       Z6, Z15, Z15
+	VFNMADD231PS Z4, Z15, Z16
+	VFNMADD231PS Z5, Z15, Z16
+	VMOVUPS      Z12, Z17
+	VFMADD213PS  Z11, Z16, Z17
+	VFMADD213PS  Z10, Z16, Z17
+	VFMADD213PS  Z9, Z16, Z17
+	VFMADD213PS  Z8, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VFMADD213PS  Z7, Z16, Z17
+	VSCALEFPS    Z15, Z17, Z17
+	VADDPS       v40000000<>+0(SB), Z17, Z15
+	VRCP14PS     Z15, Z16
+	VMULPS       Z17, Z16, Z18
+	VFNMADD231PS Z15, Z18, Z17
+	VFMADD231PS  Z16, Z17, Z18
+	VMULPS       Z18, Z18, Z15
+	VMOVUPS      v3d9d89d9<>+0(SB), Z16
+	VFMADD213PS  v3dba2e8c<>+0(SB), Z15, Z16
+	VFMADD213PS  v3de38e39<>+0(SB), Z15, Z16
+	VFMADD213PS  v3e124925<>+0(SB), Z15, Z16
+	VFMADD213PS  v3e4ccccd<>+0(SB), Z15, Z16
+	VFMADD213PS  v3eaaaaab<>+0(SB), Z15, Z16
+	VMULPS       Z15, Z16, Z16
+	VADDPS       Z18, Z18, Z18
+	VFMADD213PS  Z18, Z18, Z16
+	VMOVUPS      v00000000<>+0(SB), Z15
+	VMAXPS       Z14, Z15, Z15
+	VADDPS       Z15, Z16, Z16
+	VADDPS       Z16, Z16, Z14
+	VADDPS       Z14, Z14, Z14
+	VADDPS       Z14, Z14, Z14
+	MOVQ         24(CX), BX
+	LEAQ         12(DX), R8
+	MOVQ         (DX), DX
+	MOVQ         312(AX), R9
+	KMOVW        (R8), K2
+	VMOVUPS.Z    (BX), K2, Z15
+	DECQ         DX
+	JZ           piece0done
+
+piece0:
+	ADDQ    R9, BX
+	ADDQ    $0x04, R8
+	KMOVW   (R8), K2
+	VMOVUPS (BX), K2, Z15
+	DECQ    DX
+	JNZ     piece0
+
+piece0done:
+	VMULPS       Z15, Z14, Z14
+	VPXORD       Z0, Z14, Z14
+	VMOVUPS      Z1, Z15
+	VMAXPS       Z14, Z15, Z15
+	VMOVUPS      Z2, Z14
+	VMINPS       Z15, Z14, Z14
+	VMOVUPS      Z6, Z15
+	VFMADD231PS  Z3, Z14, Z15
+	VSUBPS       Z6, Z15, Z15
+	VFNMADD231PS Z4, Z15, Z14
+	VFNMADD231PS Z5, Z15, Z14
+	VMOVUPS      Z12, Z16
+	VFMADD213PS  Z11, Z14, Z16
+	VFMADD213PS  Z10, Z14, Z16
+	VFMADD213PS  Z9, Z14, Z16
+	VFMADD213PS  Z8, Z14, Z16
+	VFMADD213PS  Z7, Z14, Z16
+	VFMADD213PS  Z7, Z14, Z16
+	VSCALEFPS    Z15, Z16, Z16
+	VMULPS       Z16, Z13, Z13
+	MOVQ         32(CX), DX
+	VMOVUPS.Z    (DX), K1, Z14
+	VMULPS       Z16, Z14, Z14
+	MOVQ         8(CX), DX
+	VMOVUPS      Z13, K1, (DX)
+	MOVQ         32(CX), DX
+	VMOVUPS      Z14, K1, (DX)
+	JMP          next
+
+done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+DATA v00000000<>+0(SB)/4, $0x00000000
+DATA v00000000<>+4(SB)/4, $0x00000000
+DATA v00000000<>+8(SB)/4, $0x00000000
+DATA v00000000<>+12(SB)/4, $0x00000000
+DATA v00000000<>+16(SB)/4, $0x00000000
+DATA v00000000<>+20(SB)/4, $0x00000000
+DATA v00000000<>+24(SB)/4, $0x00000000
+DATA v00000000<>+28(SB)/4, $0x00000000
+DATA v00000000<>+32(SB)/4, $0x00000000
+DATA v00000000<>+36(SB)/4, $0x00000000
+DATA v00000000<>+40(SB)/4, $0x00000000
+DATA v00000000<>+44(SB)/4, $0x00000000
+DATA v00000000<>+48(SB)/4, $0x00000000
+DATA v00000000<>+52(SB)/4, $0x00000000
+DATA v00000000<>+56(SB)/4, $0x00000000
+DATA v00000000<>+60(SB)/4, $0x00000000
+GLOBL v00000000<>(SB), RODATA|NOPTR, $64
 
 // func gruDiagInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+

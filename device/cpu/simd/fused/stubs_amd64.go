@@ -895,6 +895,28 @@ func slstmBackwardAVX2(v []Vector, at []uintptr, n int, rows int)
 //go:noescape
 func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
+// linearForwardLoopAVX2 is the forward pass of linear over n units of each row of each step. Of v it takes
+// x0, bx0, prev0, x1, bx1, saved0, next0, and runs:
+//
+//	saved0 = add x0 bx0
+//	t0 = mul saved0 prev0
+//	t1 = add x1 bx1
+//	next0 = add t0 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func linearForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// linearBackwardLoopAVX2 is the backward pass of linear over n units of each row of each step. Of v it takes
+// dout0, dnext0, prev0, saved0, dx1, dx0, and runs:
+//
+//	dx1 = add dout0 dnext0
+//	dx0 = mul dx1 prev0
+//	dnext0 = mul dx1 saved0
+//
+//go:noescape
+func linearBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
 // linearComposeLoopAVX2 is what composes steps of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, factor0, x1, bx1, and runs:
 //
@@ -908,6 +930,18 @@ func linearInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps in
 //
 //go:noescape
 func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// linearComposeBackwardLoopAVX2 is what composes steps of the backward pass of linear over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved0, factor0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t0 = mul t0 saved0
+//	t1 = mul factor0 saved0
+//	dnext0 = copy t0
+//	factor0 = copy t1
+//
+//go:noescape
+func linearComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // gilrInferenceLoopAVX2 is the inference pass of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
@@ -924,6 +958,39 @@ func linearComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int,
 //
 //go:noescape
 func gilrInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// gilrForwardLoopAVX2 is the forward pass of gilr over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	saved1 = tanh t0
+//	t0 = mul saved0 prev0
+//	t1 = oneminus saved0
+//	t1 = mul t1 saved1
+//	next0 = add t0 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func gilrForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// gilrBackwardLoopAVX2 is the backward pass of gilr over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved1, saved0, prev0, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 saved1
+//	t2 = oneminus saved0
+//	t2 = mul t0 t2
+//	t1 = neg t1
+//	t3 = mul t0 prev0
+//	t3 = add t1 t3
+//	dnext0 = mul t0 saved0
+//	dx1 = tanhgrad t2 saved1
+//	dx0 = sigmoidgrad t3 saved0
+//
+//go:noescape
+func gilrBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // gilrComposeLoopAVX2 is what composes steps of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, factor0, and runs:
@@ -966,6 +1033,56 @@ func gilrComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, s
 //go:noescape
 func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
+// sruForwardLoopAVX2 is the forward pass of sru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
+//
+//	saved0 = add x0 bx0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	saved2 = sigmoid t0
+//	saved3 = add x3 bx3
+//	t0 = mul saved1 prev1
+//	t1 = oneminus saved1
+//	t1 = mul t1 saved0
+//	next1 = add t0 t1
+//	prev1 = copy next1
+//	t1 = tanh next1
+//	t1 = mul saved2 t1
+//	t0 = oneminus saved2
+//	t0 = mul t0 saved3
+//	next0 = add t1 t0
+//
+//go:noescape
+func sruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// sruBackwardLoopAVX2 is the backward pass of sru over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved3, saved2, next1, dnext1, saved0, saved1, prev1, dx3, dx0, dx2, dx1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 saved3
+//	t2 = oneminus saved2
+//	dx3 = mul t0 t2
+//	t1 = neg t1
+//	t2 = tanh next1
+//	t3 = mul t0 t2
+//	t3 = add t1 t3
+//	t0 = mul t0 saved2
+//	t2 = tanhgrad t0 t2
+//	t2 = add dnext1 t2
+//	t0 = mul t2 saved0
+//	t1 = oneminus saved1
+//	dx0 = mul t2 t1
+//	t0 = neg t0
+//	t1 = mul t2 prev1
+//	t1 = add t0 t1
+//	dnext1 = mul t2 saved1
+//	dx2 = sigmoidgrad t3 saved2
+//	dx1 = sigmoidgrad t1 saved1
+//
+//go:noescape
+func sruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
 // sruComposeLoopAVX2 is what composes steps of sru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev1, factor1, and runs:
 //
@@ -982,6 +1099,22 @@ func sruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, 
 //
 //go:noescape
 func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// sruComposeBackwardLoopAVX2 is what composes steps of the backward pass of sru over n units of each row of each step. Of v it takes
+// dout0, dnext0, next1, saved2, dnext1, saved1, factor1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = tanh next1
+//	t0 = mul t0 saved2
+//	t1 = tanhgrad t0 t1
+//	t1 = add dnext1 t1
+//	t1 = mul t1 saved1
+//	t0 = mul factor1 saved1
+//	dnext1 = copy t1
+//	factor1 = copy t0
+//
+//go:noescape
+func sruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // qrnnInferenceLoopAVX2 is the inference pass of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, prev1, next1, next0, and runs:
@@ -1002,6 +1135,46 @@ func sruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, st
 //go:noescape
 func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
+// qrnnForwardLoopAVX2 is the forward pass of qrnn over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, prev1, saved0, saved1, saved2, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = tanh t0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	saved2 = sigmoid t0
+//	t0 = mul saved1 prev1
+//	t1 = oneminus saved1
+//	t1 = mul t1 saved0
+//	next1 = add t0 t1
+//	prev1 = copy next1
+//	next0 = mul saved2 next1
+//
+//go:noescape
+func qrnnForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// qrnnBackwardLoopAVX2 is the backward pass of qrnn over n units of each row of each step. Of v it takes
+// dout0, dnext0, next1, saved2, dnext1, saved0, saved1, prev1, dx2, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 next1
+//	t0 = mul t0 saved2
+//	t0 = add dnext1 t0
+//	t2 = mul t0 saved0
+//	t3 = oneminus saved1
+//	t3 = mul t0 t3
+//	t2 = neg t2
+//	t4 = mul t0 prev1
+//	t4 = add t2 t4
+//	dnext1 = mul t0 saved1
+//	dx2 = sigmoidgrad t1 saved2
+//	dx1 = sigmoidgrad t4 saved1
+//	dx0 = tanhgrad t3 saved0
+//
+//go:noescape
+func qrnnBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
 // qrnnComposeLoopAVX2 is what composes steps of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev1, factor1, and runs:
 //
@@ -1019,6 +1192,20 @@ func qrnnInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int,
 //
 //go:noescape
 func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// qrnnComposeBackwardLoopAVX2 is what composes steps of the backward pass of qrnn over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved2, dnext1, saved1, factor1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t0 = mul t0 saved2
+//	t0 = add dnext1 t0
+//	t0 = mul t0 saved1
+//	t1 = mul factor1 saved1
+//	dnext1 = copy t0
+//	factor1 = copy t1
+//
+//go:noescape
+func qrnnComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // lsLstmCoreInferenceLoopAVX2 is the inference pass of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, next1, next0, and runs:
@@ -1048,6 +1235,53 @@ func qrnnComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, s
 //go:noescape
 func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
+// lsLstmCoreForwardLoopAVX2 is the forward pass of ls-lstm core over n units of each row of each step. Of v it takes
+// x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, saved0, saved1, saved2, next1, saved3, next0, and runs:
+//
+//	t0 = add x1 bx1
+//	t1 = add r1 br1
+//	t1 = add t0 t1
+//	saved0 = sigmoid t1
+//	t1 = add x3 bx3
+//	t0 = add r3 br3
+//	t0 = add t1 t0
+//	saved1 = tanh t0
+//	t0 = mul saved0 saved1
+//	t1 = add x0 bx0
+//	t2 = add r0 br0
+//	t2 = add t1 t2
+//	saved2 = sigmoid t2
+//	t2 = mul saved2 prev1
+//	next1 = add t2 t0
+//	prev1 = copy next1
+//	t0 = add x2 bx2
+//	t2 = add r2 br2
+//	t2 = add t0 t2
+//	saved3 = sigmoid t2
+//	next0 = mul saved3 next1
+//
+//go:noescape
+func lsLstmCoreForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// lsLstmCoreBackwardLoopAVX2 is the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
+// dout0, dnext0, next1, saved3, dnext1, prev1, saved2, saved1, saved0, dx2, dx0, dx3, dx1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 next1
+//	t0 = mul t0 saved3
+//	t0 = add dnext1 t0
+//	dx2 = sigmoidgrad t1 saved3
+//	t1 = mul t0 prev1
+//	dnext1 = mul t0 saved2
+//	dx0 = sigmoidgrad t1 saved2
+//	t1 = mul t0 saved1
+//	t0 = mul t0 saved0
+//	dx3 = tanhgrad t0 saved1
+//	dx1 = sigmoidgrad t1 saved0
+//
+//go:noescape
+func lsLstmCoreBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
 // lsLstmCoreComposeLoopAVX2 is what composes steps of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, factor1, and runs:
 //
@@ -1073,6 +1307,20 @@ func lsLstmCoreInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, step
 //go:noescape
 func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
+// lsLstmCoreComposeBackwardLoopAVX2 is what composes steps of the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved3, dnext1, saved2, factor1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t0 = mul t0 saved3
+//	t0 = add dnext1 t0
+//	t0 = mul t0 saved2
+//	t1 = mul factor1 saved2
+//	dnext1 = copy t0
+//	factor1 = copy t1
+//
+//go:noescape
+func lsLstmCoreComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
 // mingruInferenceLoopAVX2 is the inference pass of mingru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
 //
@@ -1092,6 +1340,50 @@ func lsLstmCoreComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps 
 //
 //go:noescape
 func mingruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// mingruForwardLoopAVX2 is the forward pass of mingru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	saved1 = add x1 bx1
+//	t0 = relu saved1
+//	t1 = neg t0
+//	t1 = add saved1 t1
+//	t1 = sigmoid t1
+//	t1 = add t0 t1
+//	t0 = oneminus saved0
+//	t0 = mul t0 prev0
+//	t1 = mul saved0 t1
+//	next0 = add t0 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func mingruForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// mingruBackwardLoopAVX2 is the backward pass of mingru over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved1, saved0, prev0, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = relu saved1
+//	t2 = neg t1
+//	t2 = add saved1 t2
+//	t2 = sigmoid t2
+//	t3 = add t1 t2
+//	t3 = mul t0 t3
+//	t4 = mul t0 saved0
+//	t5 = mul t0 prev0
+//	t6 = oneminus saved0
+//	dnext0 = mul t0 t6
+//	t5 = sub t3 t5
+//	t2 = sigmoidgrad t4 t2
+//	t4 = sub t4 t2
+//	t1 = relugrad t4 t1
+//	dx1 = add t2 t1
+//	dx0 = sigmoidgrad t5 saved0
+//
+//go:noescape
+func mingruBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // mingruComposeLoopAVX2 is what composes steps of mingru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, factor0, and runs:
@@ -1114,6 +1406,19 @@ func mingruInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps in
 //
 //go:noescape
 func mingruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// mingruComposeBackwardLoopAVX2 is what composes steps of the backward pass of mingru over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved0, factor0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = oneminus saved0
+//	t0 = mul t0 t1
+//	t1 = mul factor0 t1
+//	dnext0 = copy t0
+//	factor0 = copy t1
+//
+//go:noescape
+func mingruComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // rgLruScanInferenceLoopAVX2 is the inference pass of rg-lru scan over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, p0, prev0, next0, and runs:
@@ -1141,6 +1446,74 @@ func mingruComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int,
 //
 //go:noescape
 func rgLruScanInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// rgLruScanForwardLoopAVX2 is the forward pass of rg-lru scan over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, p0, prev0, saved0, saved1, saved2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	saved2 = add x2 bx2
+//	t0 = softplus p0
+//	t0 = add t0 t0
+//	t0 = add t0 t0
+//	t0 = add t0 t0
+//	t0 = mul t0 saved0
+//	t0 = neg t0
+//	t0 = exp t0
+//	t1 = mul t0 t0
+//	t1 = oneminus t1
+//	t1 = sqrt t1
+//	t0 = mul t0 prev0
+//	t2 = mul saved1 saved2
+//	t2 = mul t1 t2
+//	next0 = add t0 t2
+//	prev0 = copy next0
+//
+//go:noescape
+func rgLruScanForwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// rgLruScanBackwardLoopAVX2 is the backward pass of rg-lru scan over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved1, saved2, p0, saved0, prev0, dx2, dx3, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul saved1 saved2
+//	t1 = mul t0 t1
+//	t2 = softplus p0
+//	t3 = add t2 t2
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t4 = mul t3 saved0
+//	t4 = neg t4
+//	t4 = exp t4
+//	t5 = mul t4 t4
+//	t5 = oneminus t5
+//	t5 = sqrt t5
+//	t6 = mul t0 t5
+//	t7 = mul t6 saved2
+//	dx2 = mul t6 saved1
+//	t6 = mul t0 prev0
+//	dnext0 = mul t0 t4
+//	t5 = sqrtgrad t1 t5
+//	t5 = neg t5
+//	t1 = mul t5 t4
+//	t1 = add t6 t1
+//	t5 = mul t5 t4
+//	t5 = add t1 t5
+//	t4 = mul t5 t4
+//	t4 = neg t4
+//	t5 = mul t4 saved0
+//	t3 = mul t4 t3
+//	t5 = add t5 t5
+//	t5 = add t5 t5
+//	t5 = add t5 t5
+//	dx3 = softplusgrad t5 t2
+//	dx1 = sigmoidgrad t7 saved1
+//	dx0 = sigmoidgrad t3 saved0
+//
+//go:noescape
+func rgLruScanBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // rgLruScanComposeLoopAVX2 is what composes steps of rg-lru scan over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, p0, prev0, factor0, and runs:
@@ -1170,6 +1543,25 @@ func rgLruScanInferenceLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps
 //
 //go:noescape
 func rgLruScanComposeLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// rgLruScanComposeBackwardLoopAVX2 is what composes steps of the backward pass of rg-lru scan over n units of each row of each step. Of v it takes
+// dout0, dnext0, p0, saved0, factor0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = softplus p0
+//	t1 = add t1 t1
+//	t1 = add t1 t1
+//	t1 = add t1 t1
+//	t1 = mul t1 saved0
+//	t1 = neg t1
+//	t1 = exp t1
+//	t0 = mul t0 t1
+//	t1 = mul factor0 t1
+//	dnext0 = copy t0
+//	factor0 = copy t1
+//
+//go:noescape
+func rgLruScanComposeBackwardLoopAVX2(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // gruDiagInferenceLoopAVX2 is the inference pass of gru-diag@bfb892a5 over n units of each row of each step. Of v it takes
 // x0, bx0, p0, prev0, x1, bx1, p1, x2, bx2, p2, next0, and runs:
@@ -3581,6 +3973,28 @@ func slstmBackwardAVX512(v []Vector, at []uintptr, n int, rows int)
 //go:noescape
 func linearInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
+// linearForwardLoopAVX512 is the forward pass of linear over n units of each row of each step. Of v it takes
+// x0, bx0, prev0, x1, bx1, saved0, next0, and runs:
+//
+//	saved0 = add x0 bx0
+//	t0 = mul saved0 prev0
+//	t1 = add x1 bx1
+//	next0 = add t0 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func linearForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// linearBackwardLoopAVX512 is the backward pass of linear over n units of each row of each step. Of v it takes
+// dout0, dnext0, prev0, saved0, dx1, dx0, and runs:
+//
+//	dx1 = add dout0 dnext0
+//	dx0 = mul dx1 prev0
+//	dnext0 = mul dx1 saved0
+//
+//go:noescape
+func linearBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
 // linearComposeLoopAVX512 is what composes steps of linear over n units of each row of each step. Of v it takes
 // x0, bx0, prev0, factor0, x1, bx1, and runs:
 //
@@ -3594,6 +4008,18 @@ func linearInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps 
 //
 //go:noescape
 func linearComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// linearComposeBackwardLoopAVX512 is what composes steps of the backward pass of linear over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved0, factor0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t0 = mul t0 saved0
+//	t1 = mul factor0 saved0
+//	dnext0 = copy t0
+//	factor0 = copy t1
+//
+//go:noescape
+func linearComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // gilrInferenceLoopAVX512 is the inference pass of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
@@ -3610,6 +4036,39 @@ func linearComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps in
 //
 //go:noescape
 func gilrInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// gilrForwardLoopAVX512 is the forward pass of gilr over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	saved1 = tanh t0
+//	t0 = mul saved0 prev0
+//	t1 = oneminus saved0
+//	t1 = mul t1 saved1
+//	next0 = add t0 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func gilrForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// gilrBackwardLoopAVX512 is the backward pass of gilr over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved1, saved0, prev0, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 saved1
+//	t2 = oneminus saved0
+//	t2 = mul t0 t2
+//	t1 = neg t1
+//	t3 = mul t0 prev0
+//	t3 = add t1 t3
+//	dnext0 = mul t0 saved0
+//	dx1 = tanhgrad t2 saved1
+//	dx0 = sigmoidgrad t3 saved0
+//
+//go:noescape
+func gilrBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // gilrComposeLoopAVX512 is what composes steps of gilr over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, factor0, and runs:
@@ -3652,6 +4111,56 @@ func gilrComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int,
 //go:noescape
 func sruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
+// sruForwardLoopAVX512 is the forward pass of sru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, x3, bx3, prev1, saved0, saved1, saved2, saved3, next1, next0, and runs:
+//
+//	saved0 = add x0 bx0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	saved2 = sigmoid t0
+//	saved3 = add x3 bx3
+//	t0 = mul saved1 prev1
+//	t1 = oneminus saved1
+//	t1 = mul t1 saved0
+//	next1 = add t0 t1
+//	prev1 = copy next1
+//	t1 = tanh next1
+//	t1 = mul saved2 t1
+//	t0 = oneminus saved2
+//	t0 = mul t0 saved3
+//	next0 = add t1 t0
+//
+//go:noescape
+func sruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// sruBackwardLoopAVX512 is the backward pass of sru over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved3, saved2, next1, dnext1, saved0, saved1, prev1, dx3, dx0, dx2, dx1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 saved3
+//	t2 = oneminus saved2
+//	dx3 = mul t0 t2
+//	t1 = neg t1
+//	t2 = tanh next1
+//	t3 = mul t0 t2
+//	t3 = add t1 t3
+//	t0 = mul t0 saved2
+//	t2 = tanhgrad t0 t2
+//	t2 = add dnext1 t2
+//	t0 = mul t2 saved0
+//	t1 = oneminus saved1
+//	dx0 = mul t2 t1
+//	t0 = neg t0
+//	t1 = mul t2 prev1
+//	t1 = add t0 t1
+//	dnext1 = mul t2 saved1
+//	dx2 = sigmoidgrad t3 saved2
+//	dx1 = sigmoidgrad t1 saved1
+//
+//go:noescape
+func sruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
 // sruComposeLoopAVX512 is what composes steps of sru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev1, factor1, and runs:
 //
@@ -3668,6 +4177,22 @@ func sruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int
 //
 //go:noescape
 func sruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// sruComposeBackwardLoopAVX512 is what composes steps of the backward pass of sru over n units of each row of each step. Of v it takes
+// dout0, dnext0, next1, saved2, dnext1, saved1, factor1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = tanh next1
+//	t0 = mul t0 saved2
+//	t1 = tanhgrad t0 t1
+//	t1 = add dnext1 t1
+//	t1 = mul t1 saved1
+//	t0 = mul factor1 saved1
+//	dnext1 = copy t1
+//	factor1 = copy t0
+//
+//go:noescape
+func sruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // qrnnInferenceLoopAVX512 is the inference pass of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, prev1, next1, next0, and runs:
@@ -3688,6 +4213,46 @@ func sruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, 
 //go:noescape
 func qrnnInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
+// qrnnForwardLoopAVX512 is the forward pass of qrnn over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, prev1, saved0, saved1, saved2, next1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = tanh t0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	t0 = add x2 bx2
+//	saved2 = sigmoid t0
+//	t0 = mul saved1 prev1
+//	t1 = oneminus saved1
+//	t1 = mul t1 saved0
+//	next1 = add t0 t1
+//	prev1 = copy next1
+//	next0 = mul saved2 next1
+//
+//go:noescape
+func qrnnForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// qrnnBackwardLoopAVX512 is the backward pass of qrnn over n units of each row of each step. Of v it takes
+// dout0, dnext0, next1, saved2, dnext1, saved0, saved1, prev1, dx2, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 next1
+//	t0 = mul t0 saved2
+//	t0 = add dnext1 t0
+//	t2 = mul t0 saved0
+//	t3 = oneminus saved1
+//	t3 = mul t0 t3
+//	t2 = neg t2
+//	t4 = mul t0 prev1
+//	t4 = add t2 t4
+//	dnext1 = mul t0 saved1
+//	dx2 = sigmoidgrad t1 saved2
+//	dx1 = sigmoidgrad t4 saved1
+//	dx0 = tanhgrad t3 saved0
+//
+//go:noescape
+func qrnnBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
 // qrnnComposeLoopAVX512 is what composes steps of qrnn over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev1, factor1, and runs:
 //
@@ -3705,6 +4270,20 @@ func qrnnInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps in
 //
 //go:noescape
 func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// qrnnComposeBackwardLoopAVX512 is what composes steps of the backward pass of qrnn over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved2, dnext1, saved1, factor1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t0 = mul t0 saved2
+//	t0 = add dnext1 t0
+//	t0 = mul t0 saved1
+//	t1 = mul factor1 saved1
+//	dnext1 = copy t0
+//	factor1 = copy t1
+//
+//go:noescape
+func qrnnComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // lsLstmCoreInferenceLoopAVX512 is the inference pass of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, next1, next0, and runs:
@@ -3734,6 +4313,53 @@ func qrnnComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int,
 //go:noescape
 func lsLstmCoreInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
+// lsLstmCoreForwardLoopAVX512 is the forward pass of ls-lstm core over n units of each row of each step. Of v it takes
+// x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, x2, bx2, r2, br2, saved0, saved1, saved2, next1, saved3, next0, and runs:
+//
+//	t0 = add x1 bx1
+//	t1 = add r1 br1
+//	t1 = add t0 t1
+//	saved0 = sigmoid t1
+//	t1 = add x3 bx3
+//	t0 = add r3 br3
+//	t0 = add t1 t0
+//	saved1 = tanh t0
+//	t0 = mul saved0 saved1
+//	t1 = add x0 bx0
+//	t2 = add r0 br0
+//	t2 = add t1 t2
+//	saved2 = sigmoid t2
+//	t2 = mul saved2 prev1
+//	next1 = add t2 t0
+//	prev1 = copy next1
+//	t0 = add x2 bx2
+//	t2 = add r2 br2
+//	t2 = add t0 t2
+//	saved3 = sigmoid t2
+//	next0 = mul saved3 next1
+//
+//go:noescape
+func lsLstmCoreForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// lsLstmCoreBackwardLoopAVX512 is the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
+// dout0, dnext0, next1, saved3, dnext1, prev1, saved2, saved1, saved0, dx2, dx0, dx3, dx1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul t0 next1
+//	t0 = mul t0 saved3
+//	t0 = add dnext1 t0
+//	dx2 = sigmoidgrad t1 saved3
+//	t1 = mul t0 prev1
+//	dnext1 = mul t0 saved2
+//	dx0 = sigmoidgrad t1 saved2
+//	t1 = mul t0 saved1
+//	t0 = mul t0 saved0
+//	dx3 = tanhgrad t0 saved1
+//	dx1 = sigmoidgrad t1 saved0
+//
+//go:noescape
+func lsLstmCoreBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
 // lsLstmCoreComposeLoopAVX512 is what composes steps of ls-lstm core over n units of each row of each step. Of v it takes
 // x1, bx1, r1, br1, x3, bx3, r3, br3, x0, bx0, r0, br0, prev1, factor1, and runs:
 //
@@ -3759,6 +4385,20 @@ func lsLstmCoreInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, st
 //go:noescape
 func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
+// lsLstmCoreComposeBackwardLoopAVX512 is what composes steps of the backward pass of ls-lstm core over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved3, dnext1, saved2, factor1, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t0 = mul t0 saved3
+//	t0 = add dnext1 t0
+//	t0 = mul t0 saved2
+//	t1 = mul factor1 saved2
+//	dnext1 = copy t0
+//	factor1 = copy t1
+//
+//go:noescape
+func lsLstmCoreComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
 // mingruInferenceLoopAVX512 is the inference pass of mingru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, next0, and runs:
 //
@@ -3778,6 +4418,50 @@ func lsLstmCoreComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, step
 //
 //go:noescape
 func mingruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// mingruForwardLoopAVX512 is the forward pass of mingru over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, prev0, saved0, saved1, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	saved1 = add x1 bx1
+//	t0 = relu saved1
+//	t1 = neg t0
+//	t1 = add saved1 t1
+//	t1 = sigmoid t1
+//	t1 = add t0 t1
+//	t0 = oneminus saved0
+//	t0 = mul t0 prev0
+//	t1 = mul saved0 t1
+//	next0 = add t0 t1
+//	prev0 = copy next0
+//
+//go:noescape
+func mingruForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// mingruBackwardLoopAVX512 is the backward pass of mingru over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved1, saved0, prev0, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = relu saved1
+//	t2 = neg t1
+//	t2 = add saved1 t2
+//	t2 = sigmoid t2
+//	t3 = add t1 t2
+//	t3 = mul t0 t3
+//	t4 = mul t0 saved0
+//	t5 = mul t0 prev0
+//	t6 = oneminus saved0
+//	dnext0 = mul t0 t6
+//	t5 = sub t3 t5
+//	t2 = sigmoidgrad t4 t2
+//	t4 = sub t4 t2
+//	t1 = relugrad t4 t1
+//	dx1 = add t2 t1
+//	dx0 = sigmoidgrad t5 saved0
+//
+//go:noescape
+func mingruBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // mingruComposeLoopAVX512 is what composes steps of mingru over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, prev0, factor0, and runs:
@@ -3800,6 +4484,19 @@ func mingruInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps 
 //
 //go:noescape
 func mingruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// mingruComposeBackwardLoopAVX512 is what composes steps of the backward pass of mingru over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved0, factor0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = oneminus saved0
+//	t0 = mul t0 t1
+//	t1 = mul factor0 t1
+//	dnext0 = copy t0
+//	factor0 = copy t1
+//
+//go:noescape
+func mingruComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // rgLruScanInferenceLoopAVX512 is the inference pass of rg-lru scan over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, p0, prev0, next0, and runs:
@@ -3827,6 +4524,74 @@ func mingruComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps in
 //
 //go:noescape
 func rgLruScanInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// rgLruScanForwardLoopAVX512 is the forward pass of rg-lru scan over n units of each row of each step. Of v it takes
+// x0, bx0, x1, bx1, x2, bx2, p0, prev0, saved0, saved1, saved2, next0, and runs:
+//
+//	t0 = add x0 bx0
+//	saved0 = sigmoid t0
+//	t0 = add x1 bx1
+//	saved1 = sigmoid t0
+//	saved2 = add x2 bx2
+//	t0 = softplus p0
+//	t0 = add t0 t0
+//	t0 = add t0 t0
+//	t0 = add t0 t0
+//	t0 = mul t0 saved0
+//	t0 = neg t0
+//	t0 = exp t0
+//	t1 = mul t0 t0
+//	t1 = oneminus t1
+//	t1 = sqrt t1
+//	t0 = mul t0 prev0
+//	t2 = mul saved1 saved2
+//	t2 = mul t1 t2
+//	next0 = add t0 t2
+//	prev0 = copy next0
+//
+//go:noescape
+func rgLruScanForwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// rgLruScanBackwardLoopAVX512 is the backward pass of rg-lru scan over n units of each row of each step. Of v it takes
+// dout0, dnext0, saved1, saved2, p0, saved0, prev0, dx2, dx3, dx1, dx0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = mul saved1 saved2
+//	t1 = mul t0 t1
+//	t2 = softplus p0
+//	t3 = add t2 t2
+//	t3 = add t3 t3
+//	t3 = add t3 t3
+//	t4 = mul t3 saved0
+//	t4 = neg t4
+//	t4 = exp t4
+//	t5 = mul t4 t4
+//	t5 = oneminus t5
+//	t5 = sqrt t5
+//	t6 = mul t0 t5
+//	t7 = mul t6 saved2
+//	dx2 = mul t6 saved1
+//	t6 = mul t0 prev0
+//	dnext0 = mul t0 t4
+//	t5 = sqrtgrad t1 t5
+//	t5 = neg t5
+//	t1 = mul t5 t4
+//	t1 = add t6 t1
+//	t5 = mul t5 t4
+//	t5 = add t1 t5
+//	t4 = mul t5 t4
+//	t4 = neg t4
+//	t5 = mul t4 saved0
+//	t3 = mul t4 t3
+//	t5 = add t5 t5
+//	t5 = add t5 t5
+//	t5 = add t5 t5
+//	dx3 = softplusgrad t5 t2
+//	dx1 = sigmoidgrad t7 saved1
+//	dx0 = sigmoidgrad t3 saved0
+//
+//go:noescape
+func rgLruScanBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // rgLruScanComposeLoopAVX512 is what composes steps of rg-lru scan over n units of each row of each step. Of v it takes
 // x0, bx0, x1, bx1, x2, bx2, p0, prev0, factor0, and runs:
@@ -3856,6 +4621,25 @@ func rgLruScanInferenceLoopAVX512(v []Vector, at []uintptr, n int, rows int, ste
 //
 //go:noescape
 func rgLruScanComposeLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
+
+// rgLruScanComposeBackwardLoopAVX512 is what composes steps of the backward pass of rg-lru scan over n units of each row of each step. Of v it takes
+// dout0, dnext0, p0, saved0, factor0, and runs:
+//
+//	t0 = add dout0 dnext0
+//	t1 = softplus p0
+//	t1 = add t1 t1
+//	t1 = add t1 t1
+//	t1 = add t1 t1
+//	t1 = mul t1 saved0
+//	t1 = neg t1
+//	t1 = exp t1
+//	t0 = mul t0 t1
+//	t1 = mul factor0 t1
+//	dnext0 = copy t0
+//	factor0 = copy t1
+//
+//go:noescape
+func rgLruScanComposeBackwardLoopAVX512(v []Vector, at []uintptr, n int, rows int, steps int, stream int, packs []Pack)
 
 // gruDiagInferenceLoopAVX512 is the inference pass of gru-diag@bfb892a5 over n units of each row of each step. Of v it takes
 // x0, bx0, p0, prev0, x1, bx1, p1, x2, bx2, p2, next0, and runs:
@@ -5471,62 +6255,116 @@ var kernelTable = table[kernelFunc]{
 
 var loopTable = table[loopFunc]{
 	simd.AVX2: {
-		{Cell: "linear", Pass: Inference}:             {0xadab9be6a9609224, linearInferenceLoopAVX2},
-		{Cell: "linear", Pass: Compose}:               {0x3160590ba2ac347f, linearComposeLoopAVX2},
-		{Cell: "gilr", Pass: Inference}:               {0xc78c730ec3c740d9, gilrInferenceLoopAVX2},
-		{Cell: "ls-lstm surrogate", Pass: Inference}:  {0xc78c730ec3c740d9, gilrInferenceLoopAVX2},
-		{Cell: "gilr", Pass: Compose}:                 {0x366627dbcdfd727e, gilrComposeLoopAVX2},
-		{Cell: "ls-lstm surrogate", Pass: Compose}:    {0x366627dbcdfd727e, gilrComposeLoopAVX2},
-		{Cell: "sru", Pass: Inference}:                {0xa5c919e20748ea5e, sruInferenceLoopAVX2},
-		{Cell: "sru", Pass: Compose}:                  {0x16875aeee80599a7, sruComposeLoopAVX2},
-		{Cell: "qrnn", Pass: Inference}:               {0xa054ed2024c80fc8, qrnnInferenceLoopAVX2},
-		{Cell: "qrnn2", Pass: Inference}:              {0xa054ed2024c80fc8, qrnnInferenceLoopAVX2},
-		{Cell: "qrnn", Pass: Compose}:                 {0x77fd446f963918f8, qrnnComposeLoopAVX2},
-		{Cell: "qrnn2", Pass: Compose}:                {0x77fd446f963918f8, qrnnComposeLoopAVX2},
-		{Cell: "ls-lstm core", Pass: Inference}:       {0x43415562a8d5e260, lsLstmCoreInferenceLoopAVX2},
-		{Cell: "ls-lstm core", Pass: Compose}:         {0x577b8d5f15eb0479, lsLstmCoreComposeLoopAVX2},
-		{Cell: "mingru", Pass: Inference}:             {0xb977ec4caf1347cf, mingruInferenceLoopAVX2},
-		{Cell: "mingru", Pass: Compose}:               {0x76ea75a93a665a76, mingruComposeLoopAVX2},
-		{Cell: "rg-lru scan", Pass: Inference}:        {0x2e6eada955c585aa, rgLruScanInferenceLoopAVX2},
-		{Cell: "rg-lru scan", Pass: Compose}:          {0x7a1bfdd9a0ab2d89, rgLruScanComposeLoopAVX2},
-		{Cell: "gru-diag@bfb892a5", Pass: Inference}:  {0xcbe58bdc6948d138, gruDiagInferenceLoopAVX2},
-		{Cell: "gru-diag@bfb892a5", Pass: Forward}:    {0x657b6ab90a119f74, gruDiagForwardLoopAVX2},
-		{Cell: "gru-diag@bfb892a5", Pass: Backward}:   {0x196126aec5ae74af, gruDiagBackwardLoopAVX2},
-		{Cell: "lstm-diag@e75f0476", Pass: Inference}: {0xd5ce3abab0fc6d17, lstmDiagInferenceLoopAVX2},
-		{Cell: "lstm-diag@e75f0476", Pass: Forward}:   {0x38326afcd6166e78, lstmDiagForwardLoopAVX2},
-		{Cell: "lstm-diag@e75f0476", Pass: Backward}:  {0x9c2310f792999fe7, lstmDiagBackwardLoopAVX2},
-		{Cell: "indrnn@cce1ee98", Pass: Inference}:    {0x8a53b1dc546d435d, indrnnInferenceLoopAVX2},
-		{Cell: "indrnn@cce1ee98", Pass: Forward}:      {0x8a53b1dc546d435d, indrnnInferenceLoopAVX2},
-		{Cell: "indrnn@cce1ee98", Pass: Backward}:     {0x3687d42054ab0de6, indrnnBackwardLoopAVX2},
+		{Cell: "linear", Pass: Inference}:                  {0xadab9be6a9609224, linearInferenceLoopAVX2},
+		{Cell: "linear", Pass: Forward}:                    {0x5f17a613126279b0, linearForwardLoopAVX2},
+		{Cell: "linear", Pass: Backward}:                   {0x712bceacebde9204, linearBackwardLoopAVX2},
+		{Cell: "linear", Pass: Compose}:                    {0x3160590ba2ac347f, linearComposeLoopAVX2},
+		{Cell: "linear", Pass: ComposeBackward}:            {0x536bfd37af4f0783, linearComposeBackwardLoopAVX2},
+		{Cell: "gilr", Pass: ComposeBackward}:              {0x536bfd37af4f0783, linearComposeBackwardLoopAVX2},
+		{Cell: "ls-lstm surrogate", Pass: ComposeBackward}: {0x536bfd37af4f0783, linearComposeBackwardLoopAVX2},
+		{Cell: "gilr", Pass: Inference}:                    {0xc78c730ec3c740d9, gilrInferenceLoopAVX2},
+		{Cell: "ls-lstm surrogate", Pass: Inference}:       {0xc78c730ec3c740d9, gilrInferenceLoopAVX2},
+		{Cell: "gilr", Pass: Forward}:                      {0xdee973ad1e13084a, gilrForwardLoopAVX2},
+		{Cell: "ls-lstm surrogate", Pass: Forward}:         {0xdee973ad1e13084a, gilrForwardLoopAVX2},
+		{Cell: "gilr", Pass: Backward}:                     {0x16437c4fccf59b64, gilrBackwardLoopAVX2},
+		{Cell: "ls-lstm surrogate", Pass: Backward}:        {0x16437c4fccf59b64, gilrBackwardLoopAVX2},
+		{Cell: "gilr", Pass: Compose}:                      {0x366627dbcdfd727e, gilrComposeLoopAVX2},
+		{Cell: "ls-lstm surrogate", Pass: Compose}:         {0x366627dbcdfd727e, gilrComposeLoopAVX2},
+		{Cell: "sru", Pass: Inference}:                     {0xa5c919e20748ea5e, sruInferenceLoopAVX2},
+		{Cell: "sru", Pass: Forward}:                       {0x4422b235f6138c9c, sruForwardLoopAVX2},
+		{Cell: "sru", Pass: Backward}:                      {0xf8eccf8f8d139305, sruBackwardLoopAVX2},
+		{Cell: "sru", Pass: Compose}:                       {0x16875aeee80599a7, sruComposeLoopAVX2},
+		{Cell: "sru", Pass: ComposeBackward}:               {0x994b2635aea0e76c, sruComposeBackwardLoopAVX2},
+		{Cell: "qrnn", Pass: Inference}:                    {0xa054ed2024c80fc8, qrnnInferenceLoopAVX2},
+		{Cell: "qrnn2", Pass: Inference}:                   {0xa054ed2024c80fc8, qrnnInferenceLoopAVX2},
+		{Cell: "qrnn", Pass: Forward}:                      {0x578e1609c54b0683, qrnnForwardLoopAVX2},
+		{Cell: "qrnn2", Pass: Forward}:                     {0x578e1609c54b0683, qrnnForwardLoopAVX2},
+		{Cell: "qrnn", Pass: Backward}:                     {0x48fae8ca3f1cb9cc, qrnnBackwardLoopAVX2},
+		{Cell: "qrnn2", Pass: Backward}:                    {0x48fae8ca3f1cb9cc, qrnnBackwardLoopAVX2},
+		{Cell: "qrnn", Pass: Compose}:                      {0x77fd446f963918f8, qrnnComposeLoopAVX2},
+		{Cell: "qrnn2", Pass: Compose}:                     {0x77fd446f963918f8, qrnnComposeLoopAVX2},
+		{Cell: "qrnn", Pass: ComposeBackward}:              {0x124b5eb4de1a4b3e, qrnnComposeBackwardLoopAVX2},
+		{Cell: "qrnn2", Pass: ComposeBackward}:             {0x124b5eb4de1a4b3e, qrnnComposeBackwardLoopAVX2},
+		{Cell: "ls-lstm core", Pass: Inference}:            {0x43415562a8d5e260, lsLstmCoreInferenceLoopAVX2},
+		{Cell: "ls-lstm core", Pass: Forward}:              {0x8fd67274139ea772, lsLstmCoreForwardLoopAVX2},
+		{Cell: "ls-lstm core", Pass: Backward}:             {0x42b4300b0299f038, lsLstmCoreBackwardLoopAVX2},
+		{Cell: "ls-lstm core", Pass: Compose}:              {0x577b8d5f15eb0479, lsLstmCoreComposeLoopAVX2},
+		{Cell: "ls-lstm core", Pass: ComposeBackward}:      {0x918ba2f24e34e0ff, lsLstmCoreComposeBackwardLoopAVX2},
+		{Cell: "mingru", Pass: Inference}:                  {0xb977ec4caf1347cf, mingruInferenceLoopAVX2},
+		{Cell: "mingru", Pass: Forward}:                    {0x8d41ac3aadd2ae77, mingruForwardLoopAVX2},
+		{Cell: "mingru", Pass: Backward}:                   {0x11479e2c845cda99, mingruBackwardLoopAVX2},
+		{Cell: "mingru", Pass: Compose}:                    {0x76ea75a93a665a76, mingruComposeLoopAVX2},
+		{Cell: "mingru", Pass: ComposeBackward}:            {0x84c46fdd62fc4611, mingruComposeBackwardLoopAVX2},
+		{Cell: "rg-lru scan", Pass: Inference}:             {0x2e6eada955c585aa, rgLruScanInferenceLoopAVX2},
+		{Cell: "rg-lru scan", Pass: Forward}:               {0x4cd309fee5faa83b, rgLruScanForwardLoopAVX2},
+		{Cell: "rg-lru scan", Pass: Backward}:              {0x7a0d9c290c2c807c, rgLruScanBackwardLoopAVX2},
+		{Cell: "rg-lru scan", Pass: Compose}:               {0x7a1bfdd9a0ab2d89, rgLruScanComposeLoopAVX2},
+		{Cell: "rg-lru scan", Pass: ComposeBackward}:       {0x7b8883f4e412f340, rgLruScanComposeBackwardLoopAVX2},
+		{Cell: "gru-diag@bfb892a5", Pass: Inference}:       {0xcbe58bdc6948d138, gruDiagInferenceLoopAVX2},
+		{Cell: "gru-diag@bfb892a5", Pass: Forward}:         {0x657b6ab90a119f74, gruDiagForwardLoopAVX2},
+		{Cell: "gru-diag@bfb892a5", Pass: Backward}:        {0x196126aec5ae74af, gruDiagBackwardLoopAVX2},
+		{Cell: "lstm-diag@e75f0476", Pass: Inference}:      {0xd5ce3abab0fc6d17, lstmDiagInferenceLoopAVX2},
+		{Cell: "lstm-diag@e75f0476", Pass: Forward}:        {0x38326afcd6166e78, lstmDiagForwardLoopAVX2},
+		{Cell: "lstm-diag@e75f0476", Pass: Backward}:       {0x9c2310f792999fe7, lstmDiagBackwardLoopAVX2},
+		{Cell: "indrnn@cce1ee98", Pass: Inference}:         {0x8a53b1dc546d435d, indrnnInferenceLoopAVX2},
+		{Cell: "indrnn@cce1ee98", Pass: Forward}:           {0x8a53b1dc546d435d, indrnnInferenceLoopAVX2},
+		{Cell: "indrnn@cce1ee98", Pass: Backward}:          {0x3687d42054ab0de6, indrnnBackwardLoopAVX2},
 	},
 	simd.AVX512: {
-		{Cell: "linear", Pass: Inference}:             {0xadab9be6a9609224, linearInferenceLoopAVX512},
-		{Cell: "linear", Pass: Compose}:               {0x3160590ba2ac347f, linearComposeLoopAVX512},
-		{Cell: "gilr", Pass: Inference}:               {0xc78c730ec3c740d9, gilrInferenceLoopAVX512},
-		{Cell: "ls-lstm surrogate", Pass: Inference}:  {0xc78c730ec3c740d9, gilrInferenceLoopAVX512},
-		{Cell: "gilr", Pass: Compose}:                 {0x366627dbcdfd727e, gilrComposeLoopAVX512},
-		{Cell: "ls-lstm surrogate", Pass: Compose}:    {0x366627dbcdfd727e, gilrComposeLoopAVX512},
-		{Cell: "sru", Pass: Inference}:                {0xa5c919e20748ea5e, sruInferenceLoopAVX512},
-		{Cell: "sru", Pass: Compose}:                  {0x16875aeee80599a7, sruComposeLoopAVX512},
-		{Cell: "qrnn", Pass: Inference}:               {0xa054ed2024c80fc8, qrnnInferenceLoopAVX512},
-		{Cell: "qrnn2", Pass: Inference}:              {0xa054ed2024c80fc8, qrnnInferenceLoopAVX512},
-		{Cell: "qrnn", Pass: Compose}:                 {0x77fd446f963918f8, qrnnComposeLoopAVX512},
-		{Cell: "qrnn2", Pass: Compose}:                {0x77fd446f963918f8, qrnnComposeLoopAVX512},
-		{Cell: "ls-lstm core", Pass: Inference}:       {0x43415562a8d5e260, lsLstmCoreInferenceLoopAVX512},
-		{Cell: "ls-lstm core", Pass: Compose}:         {0x577b8d5f15eb0479, lsLstmCoreComposeLoopAVX512},
-		{Cell: "mingru", Pass: Inference}:             {0xb977ec4caf1347cf, mingruInferenceLoopAVX512},
-		{Cell: "mingru", Pass: Compose}:               {0x76ea75a93a665a76, mingruComposeLoopAVX512},
-		{Cell: "rg-lru scan", Pass: Inference}:        {0x2e6eada955c585aa, rgLruScanInferenceLoopAVX512},
-		{Cell: "rg-lru scan", Pass: Compose}:          {0x7a1bfdd9a0ab2d89, rgLruScanComposeLoopAVX512},
-		{Cell: "gru-diag@bfb892a5", Pass: Inference}:  {0xcbe58bdc6948d138, gruDiagInferenceLoopAVX512},
-		{Cell: "gru-diag@bfb892a5", Pass: Forward}:    {0x657b6ab90a119f74, gruDiagForwardLoopAVX512},
-		{Cell: "gru-diag@bfb892a5", Pass: Backward}:   {0x196126aec5ae74af, gruDiagBackwardLoopAVX512},
-		{Cell: "lstm-diag@e75f0476", Pass: Inference}: {0xd5ce3abab0fc6d17, lstmDiagInferenceLoopAVX512},
-		{Cell: "lstm-diag@e75f0476", Pass: Forward}:   {0x38326afcd6166e78, lstmDiagForwardLoopAVX512},
-		{Cell: "lstm-diag@e75f0476", Pass: Backward}:  {0x9c2310f792999fe7, lstmDiagBackwardLoopAVX512},
-		{Cell: "indrnn@cce1ee98", Pass: Inference}:    {0x8a53b1dc546d435d, indrnnInferenceLoopAVX512},
-		{Cell: "indrnn@cce1ee98", Pass: Forward}:      {0x8a53b1dc546d435d, indrnnInferenceLoopAVX512},
-		{Cell: "indrnn@cce1ee98", Pass: Backward}:     {0x3687d42054ab0de6, indrnnBackwardLoopAVX512},
+		{Cell: "linear", Pass: Inference}:                  {0xadab9be6a9609224, linearInferenceLoopAVX512},
+		{Cell: "linear", Pass: Forward}:                    {0x5f17a613126279b0, linearForwardLoopAVX512},
+		{Cell: "linear", Pass: Backward}:                   {0x712bceacebde9204, linearBackwardLoopAVX512},
+		{Cell: "linear", Pass: Compose}:                    {0x3160590ba2ac347f, linearComposeLoopAVX512},
+		{Cell: "linear", Pass: ComposeBackward}:            {0x536bfd37af4f0783, linearComposeBackwardLoopAVX512},
+		{Cell: "gilr", Pass: ComposeBackward}:              {0x536bfd37af4f0783, linearComposeBackwardLoopAVX512},
+		{Cell: "ls-lstm surrogate", Pass: ComposeBackward}: {0x536bfd37af4f0783, linearComposeBackwardLoopAVX512},
+		{Cell: "gilr", Pass: Inference}:                    {0xc78c730ec3c740d9, gilrInferenceLoopAVX512},
+		{Cell: "ls-lstm surrogate", Pass: Inference}:       {0xc78c730ec3c740d9, gilrInferenceLoopAVX512},
+		{Cell: "gilr", Pass: Forward}:                      {0xdee973ad1e13084a, gilrForwardLoopAVX512},
+		{Cell: "ls-lstm surrogate", Pass: Forward}:         {0xdee973ad1e13084a, gilrForwardLoopAVX512},
+		{Cell: "gilr", Pass: Backward}:                     {0x16437c4fccf59b64, gilrBackwardLoopAVX512},
+		{Cell: "ls-lstm surrogate", Pass: Backward}:        {0x16437c4fccf59b64, gilrBackwardLoopAVX512},
+		{Cell: "gilr", Pass: Compose}:                      {0x366627dbcdfd727e, gilrComposeLoopAVX512},
+		{Cell: "ls-lstm surrogate", Pass: Compose}:         {0x366627dbcdfd727e, gilrComposeLoopAVX512},
+		{Cell: "sru", Pass: Inference}:                     {0xa5c919e20748ea5e, sruInferenceLoopAVX512},
+		{Cell: "sru", Pass: Forward}:                       {0x4422b235f6138c9c, sruForwardLoopAVX512},
+		{Cell: "sru", Pass: Backward}:                      {0xf8eccf8f8d139305, sruBackwardLoopAVX512},
+		{Cell: "sru", Pass: Compose}:                       {0x16875aeee80599a7, sruComposeLoopAVX512},
+		{Cell: "sru", Pass: ComposeBackward}:               {0x994b2635aea0e76c, sruComposeBackwardLoopAVX512},
+		{Cell: "qrnn", Pass: Inference}:                    {0xa054ed2024c80fc8, qrnnInferenceLoopAVX512},
+		{Cell: "qrnn2", Pass: Inference}:                   {0xa054ed2024c80fc8, qrnnInferenceLoopAVX512},
+		{Cell: "qrnn", Pass: Forward}:                      {0x578e1609c54b0683, qrnnForwardLoopAVX512},
+		{Cell: "qrnn2", Pass: Forward}:                     {0x578e1609c54b0683, qrnnForwardLoopAVX512},
+		{Cell: "qrnn", Pass: Backward}:                     {0x48fae8ca3f1cb9cc, qrnnBackwardLoopAVX512},
+		{Cell: "qrnn2", Pass: Backward}:                    {0x48fae8ca3f1cb9cc, qrnnBackwardLoopAVX512},
+		{Cell: "qrnn", Pass: Compose}:                      {0x77fd446f963918f8, qrnnComposeLoopAVX512},
+		{Cell: "qrnn2", Pass: Compose}:                     {0x77fd446f963918f8, qrnnComposeLoopAVX512},
+		{Cell: "qrnn", Pass: ComposeBackward}:              {0x124b5eb4de1a4b3e, qrnnComposeBackwardLoopAVX512},
+		{Cell: "qrnn2", Pass: ComposeBackward}:             {0x124b5eb4de1a4b3e, qrnnComposeBackwardLoopAVX512},
+		{Cell: "ls-lstm core", Pass: Inference}:            {0x43415562a8d5e260, lsLstmCoreInferenceLoopAVX512},
+		{Cell: "ls-lstm core", Pass: Forward}:              {0x8fd67274139ea772, lsLstmCoreForwardLoopAVX512},
+		{Cell: "ls-lstm core", Pass: Backward}:             {0x42b4300b0299f038, lsLstmCoreBackwardLoopAVX512},
+		{Cell: "ls-lstm core", Pass: Compose}:              {0x577b8d5f15eb0479, lsLstmCoreComposeLoopAVX512},
+		{Cell: "ls-lstm core", Pass: ComposeBackward}:      {0x918ba2f24e34e0ff, lsLstmCoreComposeBackwardLoopAVX512},
+		{Cell: "mingru", Pass: Inference}:                  {0xb977ec4caf1347cf, mingruInferenceLoopAVX512},
+		{Cell: "mingru", Pass: Forward}:                    {0x8d41ac3aadd2ae77, mingruForwardLoopAVX512},
+		{Cell: "mingru", Pass: Backward}:                   {0x11479e2c845cda99, mingruBackwardLoopAVX512},
+		{Cell: "mingru", Pass: Compose}:                    {0x76ea75a93a665a76, mingruComposeLoopAVX512},
+		{Cell: "mingru", Pass: ComposeBackward}:            {0x84c46fdd62fc4611, mingruComposeBackwardLoopAVX512},
+		{Cell: "rg-lru scan", Pass: Inference}:             {0x2e6eada955c585aa, rgLruScanInferenceLoopAVX512},
+		{Cell: "rg-lru scan", Pass: Forward}:               {0x4cd309fee5faa83b, rgLruScanForwardLoopAVX512},
+		{Cell: "rg-lru scan", Pass: Backward}:              {0x7a0d9c290c2c807c, rgLruScanBackwardLoopAVX512},
+		{Cell: "rg-lru scan", Pass: Compose}:               {0x7a1bfdd9a0ab2d89, rgLruScanComposeLoopAVX512},
+		{Cell: "rg-lru scan", Pass: ComposeBackward}:       {0x7b8883f4e412f340, rgLruScanComposeBackwardLoopAVX512},
+		{Cell: "gru-diag@bfb892a5", Pass: Inference}:       {0xcbe58bdc6948d138, gruDiagInferenceLoopAVX512},
+		{Cell: "gru-diag@bfb892a5", Pass: Forward}:         {0x657b6ab90a119f74, gruDiagForwardLoopAVX512},
+		{Cell: "gru-diag@bfb892a5", Pass: Backward}:        {0x196126aec5ae74af, gruDiagBackwardLoopAVX512},
+		{Cell: "lstm-diag@e75f0476", Pass: Inference}:      {0xd5ce3abab0fc6d17, lstmDiagInferenceLoopAVX512},
+		{Cell: "lstm-diag@e75f0476", Pass: Forward}:        {0x38326afcd6166e78, lstmDiagForwardLoopAVX512},
+		{Cell: "lstm-diag@e75f0476", Pass: Backward}:       {0x9c2310f792999fe7, lstmDiagBackwardLoopAVX512},
+		{Cell: "indrnn@cce1ee98", Pass: Inference}:         {0x8a53b1dc546d435d, indrnnInferenceLoopAVX512},
+		{Cell: "indrnn@cce1ee98", Pass: Forward}:           {0x8a53b1dc546d435d, indrnnInferenceLoopAVX512},
+		{Cell: "indrnn@cce1ee98", Pass: Backward}:          {0x3687d42054ab0de6, indrnnBackwardLoopAVX512},
 	},
 }
 

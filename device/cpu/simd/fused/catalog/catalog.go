@@ -69,12 +69,11 @@ func Kernels() []Entry {
 	return all
 }
 
-// Loops lists the programs that run over many steps of a recurrence. Those of linear recurrences in
-// training are interpreted: over whole layers, assembly is no faster.
+// Loops lists the programs that run over many steps of a recurrence.
 func Loops() []Entry {
 	var all []Entry
 	for _, c := range append([]*cell.Cell{cell.Linear}, Linear(listed())...) {
-		for _, p := range []Pass{Inference, Compose} {
+		for p := Inference; p <= ComposeBackward; p++ {
 			all = append(all, Entry{c, p, OfScan(c, p)})
 		}
 	}
