@@ -106,7 +106,7 @@ func (pl *planner) newScratch(s *schedule.Schedule, f simd.Format, k knob.Params
 		gemm: gemm.NewScratch(n.gemm), addresses: make([]uintptr, n.vectors), products: make([]float32, n.products),
 		tracks: make([]fused.Vector, n.vectors), weights: make([][]float32, n.vectors),
 		others: make([]fused.Span, pl.workers), steps: fused.NewSteps(n.vectors, pl.workers, n.parts),
-		inputs: make([]float32, n.inputs), tiles: make([]fused.Tile, n.tiles), scan: newScanScratch(n.states, n.scanVectors),
+		inputs: make([]float32, n.inputs), tiles: make([]fused.Tile, n.tiles), scan: newScanScratch(n),
 	}
 }
 
@@ -121,6 +121,9 @@ type needs struct {
 
 	states      int // floats, for the states that a scan carries
 	scanVectors int // number of vectors of a scan's program
+	columns     int // floats, for the strips of a scan in lanes
+	repeated    int // floats, for vectors that its steps share
+	laneStates  int // floats, for the states of its lanes
 }
 
 // tileFloats is the size of a tile in floats.
@@ -128,14 +131,19 @@ const tileFloats = int(unsafe.Sizeof(fused.Tile{}) / 4)
 
 // floats returns the floats of the needs that count as the schedule's memory.
 func (n needs) floats() int {
-	return n.gemm + n.products + fused.StepsLen(n.vectors, n.parts) + n.inputs + tileFloats*n.tiles + scanArrays*n.states
+	return n.gemm + n.products + fused.StepsLen(n.vectors, n.parts) + n.inputs + tileFloats*n.tiles + scanArrays*n.states + n.columns + n.repeated + 2*n.laneStates
 }
 
-// scans adds the needs of a scan.
-func (n *needs) scans(s *schedule.Sequence, carried int, programs ...cell.Program) {
-	n.states = max(n.states, carried*s.Batch()*s.Hidden())
-	for _, p := range programs {
-		n.scanVectors = max(n.scanVectors, vectorsOf(p))
+// scan adds the needs of a scan.
+func (n *needs) scan(w *scan) {
+	states := len(w.carried) * w.batch * w.hidden
+	n.states = max(n.states, states)
+	for _, l := range w.loops() {
+		n.scanVectors = max(n.scanVectors, vectorsOf(l.Program()))
+	}
+	if w.lanes > 1 {
+		n.columns = max(n.columns, w.lanes*w.longest*w.batch*w.stripColumns())
+		n.laneStates, n.repeated = max(n.laneStates, w.lanes*states), max(n.repeated, w.repeats())
 	}
 }
 
@@ -210,12 +218,8 @@ func (pl *planner) needs(s *schedule.Schedule, f simd.Format, k knob.Params) nee
 		case schedule.PersistentBackward:
 			vectors(op.Cell.Backward)
 			most.bands(pl, op.Batch(), op.Hidden(), op.R.Rows, f)
-		case schedule.Scan:
-			rec := op.Recurrence()
-			most.scans(&op.Sequence, len(rec.Carried), rec.Inference, rec.Forward, rec.Compose)
-		case schedule.ScanBackward:
-			rec := op.Recurrence()
-			most.scans(&op.Sequence, len(rec.Carried), rec.Backward, rec.ComposeBackward)
+		case schedule.Scan, schedule.ScanBackward:
+			most.scan(pl.scanOf(op, k))
 		}
 	}
 	return most

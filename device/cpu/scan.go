@@ -25,6 +25,10 @@ type scan struct {
 	keep   matrix    // resets of each step and of the one after the last; see scankeep.go
 	zero   []float32 // a row of zeros
 
+	lanes   int // stretches of a worker's time that run side by side; see lanes.go
+	longest int // steps of a stretch, at most
+	strips  []strip
+
 	most  int // workers that take part
 	cut   int // workers that split the time of the same channels
 	chunk int // steps of a chunk, at most, if time is split
@@ -45,6 +49,7 @@ type scanScratch struct {
 	addresses   []uintptr
 	packs       []fused.Pack
 	constants   []float32 // for all sequences of a vector
+	lanes       laneScratch
 }
 
 // A summary is the composition of a chunk of steps: they turn a state h into factor∘h + add.
@@ -53,12 +58,13 @@ type summary struct{ factor, add []float32 }
 // scanArrays is how many arrays of states a scanScratch has.
 const scanArrays = 6
 
-func newScanScratch(states, vectors int) scanScratch {
-	own := func() []float32 { return make([]float32, states) }
+func newScanScratch(n needs) scanScratch {
+	own := func() []float32 { return make([]float32, n.states) }
 	return scanScratch{
 		start: own(), held: own(), chunk: [2]summary{{own(), own()}, {own(), own()}},
-		vectors: make([]fused.Vector, vectors), addresses: make([]uintptr, vectors),
-		packs: make([]fused.Pack, 2), constants: make([]float32, line*vectors),
+		vectors: make([]fused.Vector, n.scanVectors), addresses: make([]uintptr, n.scanVectors),
+		packs: make([]fused.Pack, 2), constants: make([]float32, line*n.scanVectors),
+		lanes: laneScratch{columns: make([]float32, n.columns), repeated: make([]float32, n.repeated), states: summary{make([]float32, n.laneStates), make([]float32, n.laneStates)}},
 	}
 }
 
@@ -117,6 +123,10 @@ func (w *scan) share(part, parts int, s *scratch) {
 	first := part / cut * cut // of the workers that share this part's channels
 	c := w.piece(part/cut, groups)
 	own := &s.scan
+	if w.lanes > 1 && groups == 1 {
+		w.inLanes(c, s.team[:cut], part)
+		return
+	}
 	if cut == 1 {
 		for c := range c.tiles(stateFloats / max(1, len(w.carried))) {
 			w.alone(own, c)

@@ -36,12 +36,14 @@ const (
 // scanOf returns the scan of op, without memory, or nil if op is no scan.
 func (pl *planner) scanOf(op schedule.Op, k knob.Params) *scan {
 	var w *scan
+	var keep schedule.View
 	switch op := op.(type) {
 	case schedule.Scan:
 		w = pl.newScan(&op.Sequence, op.Serial, pass(op.Train), fused.Compose)
+		keep = op.Keep
 	case schedule.ScanBackward:
 		w = pl.newScan(&op.Sequence, op.Serial, fused.Backward, fused.ComposeBackward)
-		w.backward = true
+		w.backward, keep = true, op.Keep
 	default:
 		return nil
 	}
@@ -50,6 +52,9 @@ func (pl *planner) scanOf(op schedule.Op, k knob.Params) *scan {
 			moves := w.movement(ref)
 			l.at = append(l.at, place{moves: moves, state: slices.Index(w.carried, ref.Index), cut: isCut(ref, moves)})
 		}
+	}
+	if w.lanes = 1; keep.Empty() && !w.serial {
+		w.settleLanes(pl.kernels.Level(), k)
 	}
 	w.settle(pl.workers, pl.paying(cost(op), pl.workers), k)
 	return w
@@ -161,6 +166,9 @@ func (p *binder) place(w *scan, find func(cell.Ref) matrix) {
 			w.meetings[first] = p.barrier(p.here.first+first, cut)
 		}
 	}
+	for i := range w.strips {
+		w.strips[i].matrix = find(w.strips[i].first)
+	}
 	for _, l := range w.loops() {
 		for i, ref := range l.Vectors() {
 			if at := &l.at[i]; at.moves != factor && at.moves != held {
@@ -236,6 +244,9 @@ func (w *scan) split(cut, chunk, workers int) {
 				break
 			}
 		}
+	}
+	if w.lanes > 1 && cut == 0 {
+		w.cut = workers
 	}
 	if w.chunk = chunk; chunk == 0 {
 		perWorker := w.stepBytes(&w.compose) / groups(workers, w.cut)

@@ -24,6 +24,8 @@ func Vocabulary() []knob.Knob {
 			Doc: "workers in a scan; more than all workers: all; 0: all, or half if one core saturates memory bandwidth"},
 		{Name: "scanchunk", Values: []int{0}, Max: any,
 			Doc: "time steps in a worker's chunk of a scan; 0: as many as fit in its cache"},
+		{Name: "scanlanes", Values: []int{0}, Max: 1024,
+			Doc: "stretches of a worker's time that run side by side in the lanes of vectors; 1: none; 0: as many as fill vectors, if channels are few"},
 		{Name: "teams", Values: []int{0}, Max: MaxThreads,
 			Doc: "teams of workers that serve streams concurrently; 0: chosen from the size of the operations"},
 		{Name: "bands", Values: []int{0}, Max: MaxThreads,
@@ -85,7 +87,7 @@ func (d *Device) scanKnobs(s *schedule.Schedule) []knob.Knob {
 		chunks = append(chunks, n)
 	}
 	return []knob.Knob{
-		offer("scansplit", MaxThreads, split...), offer("scanworkers", MaxThreads, split...), offer("scanchunk", steps, chunks...),
+		offer("scansplit", MaxThreads, split...), offer("scanworkers", MaxThreads, split...), offer("scanchunk", steps, chunks...), offer("scanlanes", 1024, 0, 1),
 	}
 }
 
