@@ -33,27 +33,24 @@ type laneScratch struct {
 	repeated []float32 // vectors that all steps share
 }
 
-// lanesOf returns how many lanes w runs in; 1: it does not cut time into lanes.
+// lanesOf returns how many lanes w runs in; 1: it does not cut time into lanes, since its channels fill
+// more than half of a vector, or its steps are few.
 func (w *scan) lanesOf(level simd.Level) int {
 	const most, enough = 64, 8 // units worth a row, and steps worth a stretch
-	width := line
+	n := line
 	if level.Base() == simd.AVX2 {
-		width /= 2
+		n /= 2
 	}
-	if w.serial || w.hidden >= 4*width || w.hidden%width == 0 {
+	if w.serial || 2*w.hidden*min(w.batch, w.step.Packs(w.hidden)) > n || w.steps < 4*n {
 		return 1
 	}
-	n := width
 	for n*w.hidden < most && 2*n*enough <= w.steps {
 		n *= 2
-	}
-	if w.steps < 4*n {
-		return 1
 	}
 	return n
 }
 
-// strips returns the strips of w's loops, without their matrices.
+// stripsOf returns the strips of w's loops, without their matrices.
 func (w *scan) stripsOf() []strip {
 	var all []strip
 	for _, l := range w.loops() {
@@ -107,7 +104,7 @@ func (w *scan) settleLanes(level simd.Level, k knob.Params) {
 	}
 	w.strips = w.stripsOf()
 	bytes := 4 * w.lanes * w.batch * w.stripColumns()
-	w.longest = max(1, min(gemm.DetectL2()/2/bytes, w.steps/w.lanes))
+	w.longest = max(1, min(gemm.DetectL2()/4/bytes, w.steps/w.lanes))
 	if w.longest > 1 {
 		w.longest = (w.longest - 1) | 1 // odd, so that stretches do not all begin in the same lines of a cache
 	}

@@ -76,14 +76,21 @@ func (k *Moves) Transpose(dst, src []float32, dstStride, srcStride, rows, cols i
 		return
 	}
 	_, _ = dst[(rows-1)*dstStride+cols-1], src[(cols-1)*srcStride+rows-1]
-	j, n := 0, rows&^3
-	if w := k.transposeRows; w > 0 && n > 0 {
-		for ; j+w <= cols; j += w {
-			k.transpose(dst[j:], src[j*srcStride:], dstStride, srcStride, n)
+	const together = 4 // rows
+	w := k.transposeRows
+	if w == 0 || cols < w || rows < together {
+		transposeGeneric(dst, src, dstStride, srcStride, 0, rows, 0, cols)
+		return
+	}
+	n := rows &^ (together - 1)
+	for next := 0; next < cols; next += w {
+		j := min(next, cols-w) // the last columns and rows may be moved twice
+		k.transpose(dst[j:], src[j*srcStride:], dstStride, srcStride, n)
+		if n < rows {
+			i := rows - together
+			k.transpose(dst[i*dstStride+j:], src[j*srcStride+i:], dstStride, srcStride, together)
 		}
 	}
-	transposeGeneric(dst, src, dstStride, srcStride, 0, n, j, cols)
-	transposeGeneric(dst, src, dstStride, srcStride, n, rows, 0, cols)
 }
 
 // Narrow stores the elements of src in dst in a format of 16 bits. len(src) must be a multiple of
