@@ -37,8 +37,8 @@ type ProfileRun struct {
 }
 
 // An Interpreter is a device that may lack compiled code for a cell and then interprets it, which
-// may take longer.
+// takes several times as long.
 type Interpreter interface {
-	// Interpreted lists the cells of s that the device interprets, where compiled code is faster.
+	// Interpreted lists the cells of s that the device interprets.
 	Interpreted(s *schedule.Schedule) []string
 }

@@ -35,13 +35,9 @@ func (d *Device) Interpreted(s *schedule.Schedule) (cells []string) {
 		case schedule.PersistentBackward:
 			look(op.Cell, fused.Backward, step)
 		case schedule.Scan:
-			if op.Serial || !op.Train { // in training, assembly of others is no faster and no cell has it
-				look(op.Cell, pass(op.Train), loop)
-			}
+			look(op.Cell, pass(op.Train), loop)
 		case schedule.ScanBackward:
-			if op.Serial {
-				look(op.Cell, fused.Backward, loop)
-			}
+			look(op.Cell, fused.Backward, loop)
 		}
 	}
 	return cells

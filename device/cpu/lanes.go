@@ -38,7 +38,7 @@ type laneScratch struct {
 func (w *scan) lanesOf(level simd.Level) int {
 	const most, enough = 64, 8 // units worth a row, and steps worth a stretch
 	n := line
-	if level.Base() == simd.AVX2 {
+	if level.Base() != simd.AVX512 {
 		n /= 2
 	}
 	if w.serial || 2*w.hidden*min(w.batch, w.step.Packs(w.hidden)) > n || w.steps < 4*n {
@@ -135,6 +135,9 @@ func (w *scan) repeatedRows(at *place) int {
 // inLanes runs all steps of all channels, which a group of workers shares. The last of them runs the
 // steps that are too few to divide.
 func (w *scan) inLanes(c piece, group []scratch, part int) {
+	if part < len(group)-1 && w.steps < w.lanes*len(group) { // nothing divides
+		return
+	}
 	own := &group[part].scan
 	for k, initial := range w.initial {
 		c.copy(w.state(own.start, k), initial)

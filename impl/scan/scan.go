@@ -29,13 +29,18 @@ func (Technique) Doc() string {
 	return "linear recurrences as a parallel scan over time (Martin & Cundy 2017)"
 }
 
-// usualRows is the default number of product rows of a block: enough for a product at full speed,
-// few enough for the caches.
-const usualRows = 512
+// A block has at least usualRows product rows by default: enough for a product at full speed, few
+// enough for the caches. Where channels are few it has as many as make usualValues products, since
+// rows of few values take the time of their operation.
+const (
+	usualRows   = 512
+	usualValues = 1 << 16
+)
 
 // Knobs implements rnn.Technique.
 func (Technique) Knobs(p rnn.Problem) []knob.Knob {
-	usual := min(max(1, usualRows/max(1, p.Batch)), p.Steps)
+	rows := max(usualRows, usualValues/max(1, p.Hidden*len(p.Cell.Gates)))
+	usual := min(max(1, rows/max(1, p.Batch)), p.Steps)
 	if p.Norm == rnn.NormBatch { // it takes the products of all steps
 		usual = p.Steps
 	}

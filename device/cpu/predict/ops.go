@@ -113,8 +113,11 @@ func together(m *schedule.Map) bool {
 // scan predicts a scan or its gradient.
 func (p *forecast) scan(s Scan) float64 {
 	sec := p.loop(s.Step, s.Rows, s.Together, s.Units)
-	if s.Cut > 1 {
-		sec += p.loop(s.Compose, s.Rows, s.Together, s.Units) + p.meetingTime(s.Cut)*float64(s.Meetings)
+	if s.Cut > 1 || s.Transposed > 0 {
+		sec += p.loop(s.Compose, s.Rows, s.Together, s.Units)
 	}
-	return sec
+	if s.Cut > 1 {
+		sec += p.meetingTime(s.Cut) * float64(s.Meetings)
+	}
+	return sec + p.transpose*float64(s.Transposed)
 }

@@ -54,7 +54,8 @@ type Scan struct {
 	Cut         int  // workers that split the time of the same channels
 	Meetings    int  // of these workers
 	Step        Loop // computes the steps
-	Compose     Loop // composes them before, if time is split
+	Compose     Loop // composes them before, if time is split or in lanes
+	Transposed  int  // floats moved between memory and lanes; 0: time is not in lanes, and a row is a row of a step
 }
 
 // A Loop is the program that a scan runs for each row.

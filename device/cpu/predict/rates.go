@@ -31,6 +31,7 @@ type rates struct {
 	vector      float64    // of each vector of a row of a cell
 	scanRow     float64    // of a row of a scan
 	scanned     float64    // in a scan, the part of a line's instructions that takes time, as no step waits for them
+	transpose   float64    // of a float that a scan moves between memory and lanes
 	dispatch    float64    // of an operation of an interpreted program, for each block of units
 	part        float64    // of a vector of such a row whose last units fill no register
 	mapFunction float64    // of a sigmoid of a line of a map
@@ -64,7 +65,7 @@ func ratesOf(l simd.Level) *rates {
 		peak: 115e9, read: [4]float64{110e9, 105e9, 90e9, 30e9}, narrow: 0.024e-9, widen: 0.15e-9,
 		tile: 6e-9, call: 25e-9, pack: 0.15e-9, prepare: [4]float64{20e9, 28e9, 15e9, 8e9},
 		stream: [4]float64{200e9, 60e9, 40e9, 20e9}, function: 5.8e-9, line: 0.5e-9, row: 8e-9, vector: 2.5e-9, scanRow: 3e-9, scanned: 1,
-		dispatch: 1.6e-9, part: 1.8e-9,
+		transpose: 0.12e-9, dispatch: 1.6e-9, part: 1.8e-9,
 		mapFunction: 5.8e-9, mapLine: 0.4e-9, mapRow: 7e-9, mapFar: 50e-9, place: 26e-9,
 		sequence: 0.25e-6, step: 22e-9, beside: 1, nearLine: 0.4e-9, farLine: 0.61e-9, forming: 0.9, meeting: 0.35e-6,
 		start: 10e-9, handover: 0.6e-6, turn: 60e-9, crossing: 0.2e-6,
@@ -85,7 +86,7 @@ func ratesOf(l simd.Level) *rates {
 	case simd.Generic:
 		r.peak, r.read, r.integer = 4.3e9, [4]float64{12e9, 12e9, 12e9, 12e9}, 3e9
 		r.widen, r.narrow, r.pack, r.prepare = 1e-9, 0.3e-9, 1e-9, [4]float64{5e9, 5e9, 5e9, 5e9}
-		r.function, r.line, r.dispatch, r.scanRow = 150e-9, 6e-9, 8e-9, 15e-9
+		r.function, r.line, r.dispatch, r.scanRow, r.transpose = 150e-9, 6e-9, 8e-9, 15e-9, 0.8e-9
 		r.mapFunction, r.mapLine = 150e-9, 4e-9
 	}
 	r.tanh, r.mapTanh = r.function, r.mapFunction
