@@ -141,9 +141,9 @@ func (n *needs) scan(w *scan) {
 	for _, l := range w.loops() {
 		n.scanVectors = max(n.scanVectors, vectorsOf(l.Program()))
 	}
-	if w.lanes > 1 {
-		n.columns = max(n.columns, w.lanes*w.longest*w.batch*w.stripColumns())
-		n.laneStates, n.repeated = max(n.laneStates, w.lanes*states), max(n.repeated, w.repeats())
+	if l := w.lanes; l != nil {
+		n.columns = max(n.columns, l.count*l.longest*w.batch*l.columns())
+		n.laneStates, n.repeated = max(n.laneStates, l.count*states), max(n.repeated, l.repeats())
 	}
 }
 

@@ -13,7 +13,7 @@ func (pl *planner) declined(s *schedule.Schedule, f simd.Format, k knob.Params) 
 	if err := seated(pl, k); err != nil {
 		return err
 	}
-	scans, cut := false, false
+	scans, cut, lanes := false, false, false
 	teams := 0
 	for _, n := range s.Nodes {
 		hidden := 0
@@ -27,7 +27,7 @@ func (pl *planner) declined(s *schedule.Schedule, f simd.Format, k knob.Params) 
 			if w.serial && k["scansplit"] > 1 {
 				return fmt.Errorf("cpu: scansplit=%d: %w: a worker runs all steps of its units one after another: leave it out", k["scansplit"], schedule.ErrKnob)
 			}
-			scans, cut = true, cut || w.cut > 1
+			scans, cut, lanes = true, cut || w.cut > 1, lanes || w.lanes != nil
 			if w.most%w.cut > 0 {
 				return fmt.Errorf("cpu: scansplit=%d: %w: it must divide the %d workers of the scan", w.cut, schedule.ErrKnob, w.most)
 			}
@@ -55,6 +55,9 @@ func (pl *planner) declined(s *schedule.Schedule, f simd.Format, k knob.Params) 
 	}
 	if n := k["scanchunk"]; n > 0 && scans && !cut {
 		return fmt.Errorf("cpu: scanchunk=%d: %w: this scan is split over channels, not time: set scansplit", n, schedule.ErrKnob)
+	}
+	if n := k["scanlanes"]; n > 1 && scans && !lanes {
+		return fmt.Errorf("cpu: scanlanes=%d: %w: sequences begin anew in the scan: leave it out", n, schedule.ErrKnob)
 	}
 	return nil
 }

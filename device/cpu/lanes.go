@@ -26,6 +26,14 @@ type strip struct {
 	from, to int // its columns among those of all strips
 }
 
+// lanes are how a scan runs in lanes.
+type lanes struct {
+	*scan
+	count   int // of lanes: stretches of a worker's time that run side by side
+	longest int // steps of a stretch, at most
+	strips  []strip
+}
+
 // A laneScratch is one worker's memory for lanes.
 type laneScratch struct {
 	columns  []float32 // the strips of all steps of a stretch, one after another
@@ -33,15 +41,35 @@ type laneScratch struct {
 	repeated []float32 // vectors that all steps share
 }
 
-// lanesOf returns how many lanes w runs in; 1: it does not cut time into lanes, since its channels fill
-// more than half of a vector, or its steps are few.
-func (w *scan) lanesOf(level simd.Level) int {
+// lanesOf returns w's lanes, or nil if it runs without: its channels fill more than half of a vector,
+// or its steps are few.
+func (w *scan) lanesOf(level simd.Level, k knob.Params) *lanes {
+	l := &lanes{scan: w, count: k["scanlanes"]}
+	if l.count == 0 {
+		l.count = w.laneCount(level)
+	}
+	if l.count == 1 {
+		return nil
+	}
+	l.strips = w.stripsOf()
+	l.longest = gemm.DetectL2() / 4 / (4 * l.count * w.batch * l.columns())
+	if chunk := k["scanchunk"]; chunk > 0 {
+		l.longest = chunk / l.count
+	}
+	if l.longest = max(1, min(l.longest, w.steps/l.count)); l.longest > 1 {
+		l.longest = (l.longest - 1) | 1 // odd, so that stretches do not all begin in the same lines of a cache
+	}
+	return l
+}
+
+// laneCount returns the number of lanes that suits w; 1: none.
+func (w *scan) laneCount(level simd.Level) int {
 	const most, enough = 64, 8 // units worth a row, and steps worth a stretch
 	n := line
 	if level.Base() != simd.AVX512 {
 		n /= 2
 	}
-	if w.serial || 2*w.hidden*min(w.batch, w.step.Packs(w.hidden)) > n || w.steps < 4*n {
+	if 2*w.hidden*min(w.batch, w.step.Packs(w.hidden)) > n || w.steps < 4*n {
 		return 1
 	}
 	for n*w.hidden < most && 2*n*enough <= w.steps {
@@ -67,7 +95,8 @@ func (w *scan) stripsOf() []strip {
 	})
 	var joined []strip
 	for _, s := range all {
-		if n := len(joined) - 1; n >= 0 && fused.Apart(s.first.Kind) && joined[n].has(cell.Ref{Kind: s.first.Kind, Index: s.first.Index - 1}) {
+		before := cell.Ref{Kind: s.first.Kind, Index: s.first.Index - 1}
+		if n := len(joined) - 1; n >= 0 && fused.Apart(s.first.Kind) && joined[n].has(before) && joined[n].result == s.result {
 			joined[n].vectors++
 			joined[n].to += w.hidden
 			continue
@@ -86,43 +115,22 @@ func (s *strip) has(ref cell.Ref) bool {
 	return ref.Kind == s.first.Kind && ref.Index >= s.first.Index && ref.Index < s.first.Index+s.vectors
 }
 
-// stripColumns returns the columns of all strips.
-func (w *scan) stripColumns() int {
-	if len(w.strips) == 0 {
-		return 0
-	}
-	return w.strips[len(w.strips)-1].to
-}
-
-// settleLanes chooses the lanes of w and their longest stretch.
-func (w *scan) settleLanes(level simd.Level, k knob.Params) {
-	if w.lanes = w.lanesOf(level); k["scanlanes"] > 0 {
-		w.lanes = k["scanlanes"]
-	}
-	if w.lanes == 1 {
-		return
-	}
-	w.strips = w.stripsOf()
-	bytes := 4 * w.lanes * w.batch * w.stripColumns()
-	w.longest = max(1, min(gemm.DetectL2()/4/bytes, w.steps/w.lanes))
-	if w.longest > 1 {
-		w.longest = (w.longest - 1) | 1 // odd, so that stretches do not all begin in the same lines of a cache
-	}
-}
+// columns returns the columns of all strips.
+func (w *lanes) columns() int { return w.strips[len(w.strips)-1].to }
 
 // repeats returns the floats of the vectors that all steps of all lanes share.
-func (w *scan) repeats() int {
+func (w *lanes) repeats() int {
 	n := 0
 	for _, l := range w.loops() {
 		for i := range l.at {
-			n += w.lanes * w.hidden * w.repeatedRows(&l.at[i])
+			n += w.count * w.hidden * w.repeatedRows(&l.at[i])
 		}
 	}
 	return n
 }
 
 // repeatedRows returns the rows of a vector that all steps share; 0: each step has its own.
-func (w *scan) repeatedRows(at *place) int {
+func (w *lanes) repeatedRows(at *place) int {
 	switch at.moves {
 	case constant:
 		return 1
@@ -132,10 +140,10 @@ func (w *scan) repeatedRows(at *place) int {
 	return 0
 }
 
-// inLanes runs all steps of all channels, which a group of workers shares. The last of them runs the
+// run runs all steps of all channels, which a group of workers shares. The last of them runs the
 // steps that are too few to divide.
-func (w *scan) inLanes(c piece, group []scratch, part int) {
-	if part < len(group)-1 && w.steps < w.lanes*len(group) { // nothing divides
+func (w *lanes) run(c piece, group []scratch, part int) {
+	if part < len(group)-1 && w.steps < w.count*len(group) { // nothing divides
 		return
 	}
 	own := &group[part].scan
@@ -146,7 +154,7 @@ func (w *scan) inLanes(c piece, group []scratch, part int) {
 	if part < len(group)-1 {
 		return
 	}
-	w.run(own, c, &w.step, own.start, nil, done, w.steps)
+	w.scan.run(own, c, &w.step, own.start, nil, done, w.steps)
 	for k, final := range w.final {
 		c.copy(final, w.state(own.start, k))
 	}
@@ -154,18 +162,18 @@ func (w *scan) inLanes(c piece, group []scratch, part int) {
 
 // divided runs the steps as far as they divide evenly among the lanes of all workers, and returns
 // their number. It leaves the state after them in own.start.
-func (w *scan) divided(c piece, group []scratch, part int) (done int) {
+func (w *lanes) divided(c piece, group []scratch, part int) (done int) {
 	own := &group[part].scan
 	w.repeatShared(own)
 	for block := 0; ; block++ {
-		stretch := min(w.longest, (w.steps-done)/(w.lanes*len(group)))
+		stretch := min(w.longest, (w.steps-done)/(w.count*len(group)))
 		if stretch == 0 {
 			return done
 		}
-		from := done + part*w.lanes*stretch
+		from := done + part*w.count*stretch
 		w.transpose(own, from, stretch, false)
 		states := own.lanes.states
-		for i := range states.add[:len(w.carried)*w.batch*w.hidden*w.lanes] {
+		for i := range states.add[:len(w.carried)*w.batch*w.hidden*w.count] {
 			states.factor[i], states.add[i] = 1, 0
 		}
 		w.advance(own, &w.compose, states, stretch)
@@ -179,21 +187,21 @@ func (w *scan) divided(c piece, group []scratch, part int) (done int) {
 		w.spread(own, start)
 		w.advance(own, &w.step, states, stretch)
 		w.transpose(own, from, stretch, true)
-		done += len(group) * w.lanes * stretch
+		done += len(group) * w.count * stretch
 	}
 }
 
 // lane returns the lane of the i-th stretch. Lanes are in the order of memory.
-func (w *scan) lane(i int) int {
+func (w *lanes) lane(i int) int {
 	if w.backward {
-		return w.lanes - 1 - i
+		return w.count - 1 - i
 	}
 	return i
 }
 
 // reduce composes the lanes.
-func (w *scan) reduce(own *scanScratch, sum *summary) {
-	n := w.lanes
+func (w *lanes) reduce(own *scanScratch, sum *summary) {
+	n := w.count
 	for i := range len(w.carried) * w.batch * w.hidden {
 		factor, add := own.lanes.states.factor[i*n:][:n], own.lanes.states.add[i*n:][:n]
 		f, a := float32(1), float32(0)
@@ -207,8 +215,8 @@ func (w *scan) reduce(own *scanScratch, sum *summary) {
 
 // spread replaces what the lanes add by the states before them. It leaves the state after them in
 // start.
-func (w *scan) spread(own *scanScratch, start []float32) {
-	n := w.lanes
+func (w *lanes) spread(own *scanScratch, start []float32) {
+	n := w.count
 	for i := range len(w.carried) * w.batch * w.hidden {
 		factor, add := own.lanes.states.factor[i*n:][:n], own.lanes.states.add[i*n:][:n]
 		h := start[i]
@@ -221,17 +229,17 @@ func (w *scan) spread(own *scanScratch, start []float32) {
 }
 
 // repeatShared repeats for each lane what all steps share.
-func (w *scan) repeatShared(own *scanScratch) {
+func (w *lanes) repeatShared(own *scanScratch) {
 	to := own.lanes.repeated
 	for _, l := range w.loops() {
 		for i := range l.at {
 			at := &l.at[i]
 			for row := range w.repeatedRows(at) {
 				for _, x := range at.row(row)[:w.hidden] {
-					for k := range w.lanes {
+					for k := range w.count {
 						to[k] = x
 					}
-					to = to[w.lanes:]
+					to = to[w.count:]
 				}
 			}
 		}
@@ -239,8 +247,8 @@ func (w *scan) repeatShared(own *scanScratch) {
 }
 
 // advance runs a loop over the steps of all lanes.
-func (w *scan) advance(own *scanScratch, l *loop, states summary, steps int) {
-	n := w.lanes * w.hidden
+func (w *lanes) advance(own *scanScratch, l *loop, states summary, steps int) {
+	n := w.count * w.hidden
 	repeated := own.lanes.repeated
 	if l == &w.step {
 		for i := range w.compose.at {
@@ -268,7 +276,7 @@ func (w *scan) advance(own *scanScratch, l *loop, states summary, steps int) {
 		default:
 			s := &w.strips[slices.IndexFunc(w.strips, func(s strip) bool { return s.has(ref) })]
 			row := s.vectors * n
-			v[i] = fused.Vector{Data: own.lanes.columns[w.lanes*s.from*w.batch*steps:], From: first*row + (ref.Index-s.first.Index)*n, Row: row, Step: row * (1 - w.batch + sign*w.batch)}
+			v[i] = fused.Vector{Data: own.lanes.columns[w.count*s.from*w.batch*steps:], From: first*row + (ref.Index-s.first.Index)*n, Row: row, Step: row * (1 - w.batch + sign*w.batch)}
 		}
 	}
 	l.Run(v, own.addresses, n, w.batch, steps, false)
@@ -276,9 +284,9 @@ func (w *scan) advance(own *scanScratch, l *loop, states summary, steps int) {
 
 // transpose moves the strips of the lanes' steps between their matrices and own memory: inputs from
 // matrices, or results to them.
-func (w *scan) transpose(own *scanScratch, from, steps int, results bool) {
+func (w *lanes) transpose(own *scanScratch, from, steps int, results bool) {
 	if w.backward {
-		from = w.steps - from - w.lanes*steps
+		from = w.steps - from - w.count*steps
 	}
 	move := w.program.device.kernels.Transpose
 	for i := range w.strips {
@@ -288,16 +296,16 @@ func (w *scan) transpose(own *scanScratch, from, steps int, results bool) {
 		}
 		rows, cols := steps*w.batch, s.to-s.from
 		apart := rows * s.stride // from lane to lane
-		memory, columns := s.data[from*w.batch*s.stride:], own.lanes.columns[w.lanes*s.from*rows:]
+		memory, columns := s.data[from*w.batch*s.stride:], own.lanes.columns[w.count*s.from*rows:]
 		if s.stride == cols {
 			rows, cols = 1, rows*cols
 		}
 		for row := range rows {
-			m, c := memory[row*s.stride:], columns[row*cols*w.lanes:]
+			m, c := memory[row*s.stride:], columns[row*cols*w.count:]
 			if results {
-				move(m, c, apart, w.lanes, w.lanes, cols)
+				move(m, c, apart, w.count, w.count, cols)
 			} else {
-				move(c, m, w.lanes, apart, cols, w.lanes)
+				move(c, m, w.count, apart, cols, w.count)
 			}
 		}
 	}

@@ -25,9 +25,7 @@ type scan struct {
 	keep   matrix    // resets of each step and of the one after the last; see scankeep.go
 	zero   []float32 // a row of zeros
 
-	lanes   int // stretches of a worker's time that run side by side; see lanes.go
-	longest int // steps of a stretch, at most
-	strips  []strip
+	lanes *lanes // nil: time is not cut into lanes
 
 	most  int // workers that take part
 	cut   int // workers that split the time of the same channels
@@ -123,8 +121,8 @@ func (w *scan) share(part, parts int, s *scratch) {
 	first := part / cut * cut // of the workers that share this part's channels
 	c := w.piece(part/cut, groups)
 	own := &s.scan
-	if w.lanes > 1 && groups == 1 {
-		w.inLanes(c, s.team[:cut], part)
+	if w.lanes != nil && groups == 1 {
+		w.lanes.run(c, s.team[:cut], part)
 		return
 	}
 	if cut == 1 {

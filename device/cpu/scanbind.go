@@ -53,8 +53,8 @@ func (pl *planner) scanOf(op schedule.Op, k knob.Params) *scan {
 			l.at = append(l.at, place{moves: moves, state: slices.Index(w.carried, ref.Index), cut: isCut(ref, moves)})
 		}
 	}
-	if w.lanes = 1; keep.Empty() && !w.serial {
-		w.settleLanes(pl.kernels.Level(), k)
+	if keep.Empty() && !w.serial {
+		w.lanes = w.lanesOf(pl.kernels.Level(), k)
 	}
 	w.settle(pl.workers, pl.paying(cost(op), pl.workers), k)
 	return w
@@ -166,8 +166,11 @@ func (p *binder) place(w *scan, find func(cell.Ref) matrix) {
 			w.meetings[first] = p.barrier(p.here.first+first, cut)
 		}
 	}
-	for i := range w.strips {
-		w.strips[i].matrix = find(w.strips[i].first)
+	if w.lanes != nil {
+		for i := range w.lanes.strips {
+			s := &w.lanes.strips[i]
+			s.matrix = find(s.first)
+		}
 	}
 	for _, l := range w.loops() {
 		for i, ref := range l.Vectors() {
@@ -245,7 +248,7 @@ func (w *scan) split(cut, chunk, workers int) {
 			}
 		}
 	}
-	if w.lanes > 1 && cut == 0 {
+	if w.lanes != nil && cut == 0 {
 		w.cut = workers
 	}
 	if w.chunk = chunk; chunk == 0 {

@@ -143,10 +143,10 @@ func (by sharer) Scan(op schedule.Op, workers int) predict.Scan {
 		s.Together = w.step.Packs(units)
 	}
 	s.Rows = rows * ceil(w.steps, cut)
-	if w.lanes > 1 && groups == 1 {
-		s.Compose, s.Meetings = w.compose.perRow(), ceil(w.steps, cut*w.lanes*w.longest)
-		s.Transposed = s.Rows * w.stripColumns()
-		s.Rows, s.Units, s.Together = w.batch*ceil(w.steps, cut*w.lanes), w.hidden*w.lanes, 1
+	if l := w.lanes; l != nil && groups == 1 {
+		s.Compose, s.Meetings = w.compose.perRow(), ceil(w.steps, cut*l.count*l.longest)
+		s.Transposed = s.Rows * l.columns()
+		s.Rows, s.Units, s.Together = w.batch*ceil(w.steps, cut*l.count), w.hidden*l.count, 1
 	} else if cut > 1 {
 		s.Compose, s.Meetings = w.compose.perRow(), ceil(w.steps, cut*w.chunk)
 	}
