@@ -56,8 +56,13 @@ func (w *scan) lanesOf(level simd.Level, k knob.Params) *lanes {
 	if chunk := k["scanchunk"]; chunk > 0 {
 		l.longest = chunk / l.count
 	}
-	if l.longest = max(1, min(l.longest, w.steps/l.count)); l.longest > 1 {
-		l.longest = (l.longest - 1) | 1 // odd, so that stretches do not all begin in the same lines of a cache
+	l.longest = max(1, min(l.longest, w.steps/l.count))
+	whole := 1 // steps of whole cache lines
+	for whole < line && whole*w.batch*w.hidden%line != 0 {
+		whole *= 2
+	}
+	if n := l.longest / whole; n > 0 { // odd, so that stretches do not all begin in the same lines of a cache
+		l.longest = ((n - 1) | 1) * whole
 	}
 	return l
 }
