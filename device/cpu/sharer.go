@@ -140,7 +140,7 @@ func (by sharer) Scan(op schedule.Op, workers int) predict.Scan {
 	}
 	s := predict.Scan{Units: units, Together: 1, Cut: cut, Step: w.step.perRow()}
 	if rows > 1 && units == w.hidden {
-		s.Together = w.step.Packs(units)
+		s.Together = min(rows, w.step.Packs(units)) // a vector has rows of one step
 	}
 	s.Rows = rows * ceil(w.steps, cut)
 	if l := w.lanes; l != nil && groups == 1 {
