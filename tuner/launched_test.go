@@ -32,7 +32,7 @@ func TestDefaultsOfLaunches(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer own.Close()
-	p := record.Point{Cell: "gilr", Pass: "forward", Input: 1, Hidden: 2, Layers: 1, Batch: 4, Steps: 1000, Precision: "fp32"}
+	p := record.Point{Cell: "gilr", Pass: "forward", Input: 1, Hidden: 64, Layers: 1, Batch: 4, Steps: 1000, Precision: "fp32"}
 	for _, test := range []struct {
 		device string
 		knobs  map[string]int

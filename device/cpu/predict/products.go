@@ -19,7 +19,9 @@ func (p *forecast) product(op schedule.Gemm, from, parts int) float64 {
 	if _, ok := gemm.Rounds(p.Engine, &g); ok {
 		rate = p.half
 	}
-	sec := p.call + 2*wide*float64(k)/rate + p.tile*wide/float64(line*p.Engine.Kernels().MaxRows())
+	groups := ceil(ceil(n, line), p.Engine.Kernels().MaxStrips(p.Engine.Kernels().MaxRows()))
+	sec := max(2*wide*float64(k)/rate, p.results*float64(m*groups)/float64(parts))
+	sec += p.call + p.tile*wide/float64(line*p.Engine.Kernels().MaxRows())
 	sec += p.pack * float64(k) * float64(m+n) / float64(parts)
 	return sec + wide*4/p.stream[p.level(max(matrixBytes(op.C)/int64(parts), int64(4*wide)))]
 }
@@ -61,8 +63,8 @@ func (p *forecast) weighted(m, n, k int, f simd.Format, from int, results float6
 	tiles := ceil(m, rows)
 	strips := ceil(n, line)
 	wide := strips * line
-	sec := 2 * float64(m) * float64(wide) * float64(k) / p.peak
 	groups := ceil(strips, p.Engine.Kernels().MaxStrips(min(m, rows)))
+	sec := max(2*float64(m)*float64(wide)*float64(k)/p.peak, p.results*float64(m*groups))
 	sec += p.tile * float64(tiles*groups)
 	elements := float64(wide) * float64(k)
 	if f != simd.F32 && tiles > 2 {

@@ -11,6 +11,7 @@ type rates struct {
 	narrow   float64    // of an element of 16 bits in a product of one or two rows, extra
 	widen    float64    // of an element of 16 bits in products of many rows
 	tile     float64    // of a tile, extra
+	results  float64    // of the results of a row of a tile, at least
 	call     float64    // of a product, extra
 	pack     float64    // of a float of an operand that the product packs
 	integer  float64    // operations per second of products of 8-bit integers
@@ -63,7 +64,7 @@ type rates struct {
 func ratesOf(l simd.Level) *rates {
 	r := rates{
 		peak: 115e9, read: [4]float64{110e9, 105e9, 90e9, 30e9}, narrow: 0.024e-9, widen: 0.15e-9,
-		tile: 6e-9, call: 25e-9, pack: 0.15e-9, prepare: [4]float64{20e9, 28e9, 15e9, 8e9},
+		tile: 6e-9, results: 1.5e-9, call: 25e-9, pack: 0.15e-9, prepare: [4]float64{20e9, 28e9, 15e9, 8e9},
 		stream: [4]float64{200e9, 60e9, 40e9, 20e9}, function: 5.8e-9, line: 0.5e-9, row: 8e-9, vector: 2.5e-9, scanRow: 3e-9, scanned: 1,
 		transpose: 0.12e-9, dispatch: 1.6e-9, part: 1.8e-9,
 		mapFunction: 5.8e-9, mapLine: 0.4e-9, mapRow: 7e-9, mapFar: 50e-9, place: 26e-9,
