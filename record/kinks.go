@@ -10,6 +10,7 @@ import (
 type Kinks struct {
 	Units int `json:"units"` // all units examined
 	Near  int `json:"near"`  // units whose ReLU input lies within rounding of 0
+	Shown int `json:"shown"` // near units whose side the answer shows; 0: none, an answer that needs no side, or an early record
 	Other int `json:"other"` // near units where the answer has the other gradient than the reference
 }
 

@@ -362,7 +362,7 @@ func counted(k oracle.Kinks) *record.Kinks {
 	if k.Units == 0 {
 		return nil
 	}
-	return &record.Kinks{Units: k.Units, Near: k.Near, Other: k.Other}
+	return &record.Kinks{Units: k.Units, Near: k.Near, Shown: k.Shown, Other: k.Other}
 }
 
 // mismatch says in a sentence what is wrong with an answer.
@@ -374,7 +374,7 @@ func mismatch(v *record.Verify) string {
 	s := fmt.Sprintf("%s differs from %s by %.3g of its largest value; the tolerance is %.3g", v.Tensor, truth, v.Error, v.Tolerance)
 	if k := v.Kinks; k != nil && k.Near > 0 {
 		s += "; " + k.String()
-		if (oracle.Kinks{Units: k.Units, Near: k.Near}).TooMany() {
+		if (oracle.Kinks{Units: k.Units, Near: k.Near, Shown: k.Shown}).TooMany() {
 			s += ", which are too many to accept either gradient"
 		}
 	}

@@ -74,6 +74,7 @@ func (y *clippedUnits) kinks(r *reference, answer []Tensor, most func(i int) flo
 		if k < 0 {
 			continue
 		}
+		found.Shown++
 		at := (row/r.Distinct*(answer[k].Rows/r.p.Steps) + row%r.Distinct) * y.cols
 		if passes := passesAt(answer[k].Values[at+i%y.cols]); passes != y.passes[i] {
 			y.passes[i] = passes

@@ -16,22 +16,24 @@ import (
 type Kinks struct {
 	Units int // looked at
 	Near  int // whose input lies within rounding of 0
-	Other int // of these, granted the gradient that the reference does not have
+	Shown int // of these, whose side the answer shows by an output
+	Other int // of these near, granted the gradient that the reference does not have
 }
 
-// mostNear is the largest share of units within rounding of 0. Above it no unit is granted the
-// other gradient: the check would then say little.
+// mostNear is the largest share of units within rounding of 0 whose side no output shows. Above it none
+// of these is granted the other gradient: the check would then say little.
 const mostNear = 0.05
 
-// TooMany reports whether more units lie within rounding of 0 than mostNear and, in a small
-// network, chance allow.
+// TooMany reports whether more units lie within rounding of 0, on a side that the answer does not show,
+// than mostNear and, in a small network, chance allow. Those whose side it shows may be many, since
+// what shows it is compared, too.
 func (k Kinks) TooMany() bool {
 	most := mostNear * float64(k.Units)
-	return float64(k.Near) > 1+most+3*math.Sqrt(most)
+	return float64(k.Near-k.Shown) > 1+most+3*math.Sqrt(most)
 }
 
 func (k *Kinks) add(of Kinks) {
-	k.Units, k.Near, k.Other = k.Units+of.Units, k.Near+of.Near, k.Other+of.Other
+	k.Units, k.Near, k.Shown, k.Other = k.Units+of.Units, k.Near+of.Near, k.Shown+of.Shown, k.Other+of.Other
 }
 
 // deviations is how far ReLU's input may be from 0 for either gradient to be right, in standard
@@ -64,7 +66,8 @@ func kinked(p rnn.Problem) bool {
 //
 // The side is that of the answer's state, where the answer shows it. Where gradients still differ,
 // search.run looks for sides by which they agree. An answer need not show the states of inner
-// layers, nor need its gradients follow from the states that it shows. Whatever side is taken, the
+// layers, nor need its gradients follow from the states that it shows. Where too many units are near
+// for a search among all, it looks among those whose side no state shows. Whatever side is taken, the
 // gradients are the reference's own.
 func ReferenceNear(d *rnn.Data, answer []Tensor) ([]Tensor, Kinks) {
 	if !rnn.Kinked(d.Problem) {
@@ -79,21 +82,21 @@ func ReferenceNear(d *rnn.Data, answer []Tensor) ([]Tensor, Kinks) {
 		return r.expected(), found
 	}
 	of := r.findKinks()
-	if found.add(of); of.TooMany() {
-		r.backwardFrom(above)
-		return r.expected(), found
-	}
-	r.takeSides(answer)
+	many := of.TooMany()
+	of.Shown = r.takeSides(answer, many)
 	r.backwardFrom(above)
-	(&search{reference: r, above: above, answer: answer}).run()
+	if !of.TooMany() {
+		(&search{reference: r, above: above, answer: answer}).run()
+	}
 	for l := range r.layers {
 		y := &r.layers[l]
 		for _, i := range y.near {
 			if (y.side[i] > 0) != (r.sideValue(y, i) > 0) {
-				found.Other++
+				of.Other++
 			}
 		}
 	}
+	found.add(of)
 	return r.expected(), found
 }
 
@@ -102,6 +105,7 @@ func ReferenceNear(d *rnn.Data, answer []Tensor) ([]Tensor, Kinks) {
 type kinks struct {
 	at    cell.Ref  // the value that side replaces in the backward pass
 	near  []int     // units within rounding of a kink
+	open  []int     // those of them whose side a search may change
 	side  []float64 // values of at for the backward pass; nil: at itself
 	reach []float64 // the kinked gate's gradient above the kink minus that below it
 
@@ -146,6 +150,7 @@ func (r *reference) findKinks() Kinks {
 				y.near = append(y.near, i)
 			}
 		}
+		y.open = y.near
 		sidesAt(r, l, r)
 		k.Near += len(y.near)
 	}
@@ -297,32 +302,58 @@ func squares(w []float32) []float32 {
 	return out
 }
 
-// takeSides puts units within rounding of 0 on the side of the answer's states, where it shows them.
-func (r *reference) takeSides(answer []Tensor) {
+// takeSides puts units within rounding of a kink on the side of the answer's states, where it shows them.
+// It returns how many these are. If settled says so, no search may change their sides any more. Then a unit
+// also stays on the reference's side if it is further from the kink than its state may be off.
+func (r *reference) takeSides(answer []Tensor, settled bool) (shown int) {
 	if !r.p.Cell.Rectifier() {
-		return // no state shows the side
+		return 0 // no state shows the side
 	}
 	lengths := rnn.SequenceLengths(r.p)
 	for l := range r.layers {
-		name := r.p.Named(r.p.Cell.States[0], l)
-		for _, t := range answer {
-			if t.Name != name {
+		k := slices.IndexFunc(answer, func(t Tensor) bool { return t.Name == r.p.Named(r.p.Cell.States[0], l) })
+		if k < 0 {
+			continue
+		}
+		y, t := &r.layers[l], answer[k]
+		most := math.Inf(1)
+		if settled {
+			most = r.stateError(l, t.UnitError)
+		}
+		steps := r.p.Frames() - t.First - t.Later
+		var open []int
+		for _, i := range y.near {
+			row, unit := i/r.p.Hidden, i%r.p.Hidden
+			step := row/r.Distinct - t.First
+			if lengths != nil && t.First > 0 { // the only step is the sequence's last
+				step = row/r.Distinct - lengths[row%r.Distinct] + 1
+			}
+			if step < 0 || step >= steps {
+				open = append(open, i)
 				continue
 			}
-			steps := r.p.Frames() - t.First - t.Later
-			batch := t.Rows / steps
-			for _, i := range r.layers[l].near {
-				row, unit := i/r.p.Hidden, i%r.p.Hidden
-				step := row/r.Distinct - t.First
-				if lengths != nil && t.First > 0 { // the only step is the sequence's last
-					step = row/r.Distinct - lengths[row%r.Distinct] + 1
-				}
-				if step >= 0 && step < steps {
-					r.layers[l].setSide(i, passing(r.p.Cell, t.Values[(step*batch+row%r.Distinct)*r.p.Hidden+unit]) > 0)
-				}
+			state := t.Values[(step*(t.Rows/steps)+row%r.Distinct)*r.p.Hidden+unit]
+			if state >= r.p.Cell.Clip() { // it may be rounded to that
+				open = append(open, i)
+			}
+			if toKink(r.p.Cell, r.input(y, i)) <= most {
+				y.setSide(i, passing(r.p.Cell, state) > 0)
 			}
 		}
+		if shown += len(y.near) - len(open); settled {
+			y.open = open
+		}
 	}
+	return shown
+}
+
+// stateError is the tolerance of the states of layer l.
+func (r *reference) stateError(l int, unit float64) float64 {
+	largest := 0.0
+	for _, v := range r.layers[l].later(0, r.p.Hidden) {
+		largest = max(largest, math.Abs(v))
+	}
+	return largest * Tensor{Name: r.p.Named(r.p.Cell.States[0], l), data: r.Data}.tolerance(r.p, unit)
 }
 
 // setSide sets whether unit i of a layer lets its gradient pass.

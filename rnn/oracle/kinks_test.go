@@ -55,7 +55,7 @@ func TestAnswersAtKinks(t *testing.T) {
 		}
 		want := Kinks{Units: 64}
 		if test.ok {
-			want.Near, want.Other = 1, 1
+			want.Near, want.Shown, want.Other = 1, 1, 1
 		}
 		if found != want || FindKinks(d) != (Kinks{Units: 64, Near: want.Near}) {
 			t.Errorf("%v: unit at -%v: found %+v, want %+v", test.precision, test.below, found, want)
@@ -150,13 +150,23 @@ func TestAnswersAtClips(t *testing.T) {
 	}
 }
 
-// TestTooManyKinks: where most units lie within rounding of 0, no gradient but the reference's is right.
+// TestTooManyKinks: most units lie within rounding of 0. Then no gradient but the reference's is right, unless
+// the answer shows the units' sides.
 func TestTooManyKinks(t *testing.T) {
-	d, near := atKink(rnn.FP32, 60), atKink(rnn.FP32, 60)
-	near.Get("bias_ih_l0")[0] += 0x1p-24
-	dev, found, err := CompareAgain(d, Reference(near))
-	if err != nil || dev.OK() || !found.TooMany() || found.Near != 60 || found.Other != 0 {
-		t.Errorf("%v, %+v, %v", dev, found, err)
+	for _, shown := range []bool{false, true} {
+		d, near := atKink(rnn.FP32, 60), atKink(rnn.FP32, 60)
+		near.Get("bias_ih_l0")[0] += 0x1p-24
+		got := Reference(near)
+		want := Kinks{Units: 64, Near: 60, Shown: 60, Other: 1}
+		if !shown {
+			h := &got[0]
+			h.First, h.Rows, h.Values = d.Problem.Steps, 0, nil
+			want = Kinks{Units: 64, Near: 60}
+		}
+		dev, found, err := CompareAgain(d, got)
+		if err != nil || dev.OK() != shown || found.TooMany() == shown || found != want {
+			t.Errorf("shown %v: %v, %+v, %v", shown, dev, found, err)
+		}
 	}
 }
 

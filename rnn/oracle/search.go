@@ -84,8 +84,8 @@ func (r *search) move(left *residual, tries *int) (best *residual) {
 	for l := range r.layers {
 		y := &r.layers[l]
 		changed := func(i int) bool { return (y.side[i] > 0) != (r.sideValue(y, i) > 0) }
-		for _, from := range y.near {
-			for _, to := range y.near {
+		for _, from := range y.open {
+			for _, to := range y.open {
 				if from%r.p.Hidden != to%r.p.Hidden || !changed(from) || changed(to) || *tries == 0 {
 					continue
 				}
@@ -146,7 +146,7 @@ func (r *search) apart(flips []flip) (list []flip) {
 func (r *search) flips(along, marks [][]float64) (list []flip) {
 	for l := range r.layers {
 		y := &r.layers[l]
-		for _, i := range y.near {
+		for _, i := range y.open {
 			d := y.reach[i]
 			product, square := d*along[l][i], d*d*marks[l][i]
 			if y.side[i] > 0 {
