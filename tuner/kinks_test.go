@@ -189,6 +189,35 @@ func TestLibraryWithFaults(t *testing.T) {
 	}
 }
 
+// TestManyKinks: of a deep network with normalised products many units are near the kink. Techniques that show the
+// states of all layers are right, and gradients that are off by more than their tolerance are wrong.
+func TestManyKinks(t *testing.T) {
+	p := relu("bf16", 4)
+	p.Batch, p.Steps, p.Output, p.Skip, p.Norm = 3, 20, 15, 2, "batch"
+	run := func(spoil string) []record.Record {
+		d := watched{open(t), func(name string, v []float32) {
+			for i := range v {
+				if name == spoil {
+					v[i] *= 1.3
+				}
+			}
+		}}
+		recs, err := sweep(t, once(&tuner.Sweep{Device: d}), context.Background(), []record.Point{p}, specs(t, "cudnnstyle", "persistent"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return recs
+	}
+	for _, spoil := range []string{"", "dW0", "dR1", "dR3", "dWout"} {
+		for _, r := range run(spoil) {
+			k := r.Verify.Kinks
+			if (r.Status == record.OK) != (spoil == "") || k.Near*20 < k.Units || k.Shown != k.Near || k.Other == 0 {
+				t.Errorf("%s with %q scaled: %s, %+v, %v", r.Impl.Label, spoil, r.Status, r.Verify, k)
+			}
+		}
+	}
+}
+
 // TestKinksOfTechniques: units near the kink are counted for our own techniques too, checked whole or step by step. They
 // are counted only in training and for cells with a kink.
 func TestKinksOfTechniques(t *testing.T) {
