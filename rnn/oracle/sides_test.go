@@ -118,7 +118,7 @@ func TestSidesBeyondRounding(t *testing.T) {
 	wrong := own(d, func(r *reference) {
 		y := &r.layers[l]
 		for _, i := range exact.layers[l].near {
-			if exact.input(&exact.layers[l], i) < -exact.stateError(l, 0) {
+			if exact.input(&exact.layers[l], i) < -stateError(exact, l, 0) {
 				y.state[0][y.after*p.Hidden+i] = 0x1p-100
 				moved++
 			}
