@@ -47,48 +47,59 @@ func paper() []Stage {
 	return stages
 }
 
-func drawings() []drawing {
-	hidden, batch := []int{256, 1024, 4096}, []int{32, 128}
-	small := synthetic.Sweep(hidden, batch)
-	one := synthetic.Sweep(hidden, batch[1:])
+// samples are the records that figures are drawn of.
+type samples struct {
+	small, one, failed, holes, ten, huge, special, vendor, lstms, odd []record.Record
+}
 
-	failed := synthetic.Sweep(hidden, batch)
-	for i := range failed {
-		failed[i] = synthetic.Fail(failed[i], record.Failed, record.ReasonOOM, "out of memory")
+// sizes are the units and minibatches of most samples.
+func sizes() (hidden, batch []int) { return []int{256, 1024, 4096}, []int{32, 128} }
+
+func newSamples() (d samples) {
+	hidden, batch := sizes()
+	d.small = synthetic.Sweep(hidden, batch)
+	d.one = synthetic.Sweep(hidden, batch[1:])
+
+	d.failed = synthetic.Sweep(hidden, batch)
+	for i := range d.failed {
+		d.failed[i] = synthetic.Fail(d.failed[i], record.Failed, record.ReasonOOM, "out of memory")
 	}
 	// Every third record is missing, without a reason.
-	holes := slices.Clone(one)
-	holes = slices.DeleteFunc(holes, func(r record.Record) bool { return r.Seq%3 == 0 })
+	d.holes = slices.DeleteFunc(slices.Clone(d.one), func(r record.Record) bool { return r.Seq%3 == 0 })
 
 	m := &synthetic.Machine{}
-	var ten, huge, special, vendor, odd, lstms []record.Record
 	for i := range 10 {
 		for _, h := range []int{64, 128, 256, 512, 1024} {
-			ten = append(ten, m.Record(synthetic.Point(h, 16, 50), fmt.Sprintf("variant %d", i+1), 1e-6*float64(4+3*i), 0.9-0.05*float64(i)))
+			d.ten = append(d.ten, m.Record(synthetic.Point(h, 16, 50), fmt.Sprintf("variant %d", i+1), 1e-6*float64(4+3*i), 0.9-0.05*float64(i)))
 		}
 	}
 	for h := 1; h <= 1<<14; h *= 4 {
-		huge = append(huge, m.Record(synthetic.Point(h, 1, 10), "naive", 3e-5, 0.5))
+		d.huge = append(d.huge, m.Record(synthetic.Point(h, 1, 10), "naive", 3e-5, 0.5))
 	}
 	for i, l := range []string{`<b>&"quoted"</b>`, "a|b, c=d/e", "two\nlines\tand a tab", "naïve µ × 10³", "a label that is so long that nobody would want it in a legend, and yet it is there and must not be cut off anywhere at all"} {
 		for _, h := range []int{256, 512} {
-			special = append(special, m.Record(synthetic.Point(h, 16, 50), l, 1e-5*float64(i+1), 0.5))
+			d.special = append(d.special, m.Record(synthetic.Point(h, 16, 50), l, 1e-5*float64(i+1), 0.5))
 		}
 	}
 	for _, h := range []int{256, 512, 640, 1024, 1152, 1536, 1760, 2048, 2560} {
-		vendor = append(vendor, m.Record(synthetic.Point(h, 64, 100), "cudnnstyle", 1.2e-5, 0.6), m.Record(synthetic.Point(h, 64, 100), "cudnn", 1e-5, 0.85))
+		d.vendor = append(d.vendor, m.Record(synthetic.Point(h, 64, 100), "cudnnstyle", 1.2e-5, 0.6), m.Record(synthetic.Point(h, 64, 100), "cudnn", 1e-5, 0.85))
 	}
 	for _, c := range []string{"rnn-tanh", "gru", "lstm"} {
 		for _, h := range []int{256, 512, 1024, 2048} {
 			for _, l := range []string{"cudnnstyle", "vendor cuDNN"} {
 				r := m.Record(synthetic.Point(h, 64, 100), l, 1e-5*float64(1+len(l)/12), 0.6+0.05*float64(len(c)))
 				r.Point.Cell = c
-				lstms = append(lstms, r)
+				d.lstms = append(d.lstms, r)
 			}
 		}
 	}
-	// Values that only a broken tool would record.
-	odd = slices.Clone(one)
+	d.odd = oddRecords(d.one)
+	return d
+}
+
+// oddRecords have values that only a broken tool would record.
+func oddRecords(one []record.Record) []record.Record {
+	odd := slices.Clone(one)
 	for i := range odd {
 		bad := []float64{math.NaN(), math.Inf(1), 0, -1, 5e-324}[i%5]
 		if odd[i].Stats == nil {
@@ -107,13 +118,22 @@ func drawings() []drawing {
 		}
 		odd[i].Stats = &s
 	}
+	return odd
+}
 
+func drawings() []drawing {
+	d := newSamples()
+	return slices.Concat(lineDrawings(d), otherDrawings(d))
+}
+
+func lineDrawings(d samples) []drawing {
+	hidden, batch := sizes()
 	return []drawing{
-		{"lines", small, with(Spec{Panel: "batch"})},
-		{"lines-one-panel", one, with(Spec{})},
-		{"lines-time", small, with(Spec{X: "hidden", Panel: "impl", Y: "time", Series: "batch"})},
+		{"lines", d.small, with(Spec{Panel: "batch"})},
+		{"lines-one-panel", d.one, with(Spec{})},
+		{"lines-time", d.small, with(Spec{X: "hidden", Panel: "impl", Y: "time", Series: "batch"})},
 		{"lines-latency", synthetic.Calls([]int{256, 1024, 4096}, []int{1}), with(Spec{Y: "latency"})},
-		{"lines-split", small, with(Spec{X: "hidden"})},
+		{"lines-split", d.small, with(Spec{X: "hidden"})},
 		{"lines-streams", synthetic.Streams(), with(Spec{X: "batch"})},
 		{"lines-reference", synthetic.Streams(), func(r []record.Record) (Figure, error) {
 			ch, err := Lines(r, Spec{X: "batch", Machine: "synthetic machine; the paper's is another"})
@@ -127,32 +147,37 @@ func drawings() []drawing {
 			ch.Panels[0].Series = append(ch.Panels[0].Series, said)
 			return ch, nil
 		}},
-		{"lines-vendor", vendor, with(Spec{Peak: 7e12, Scale: "linear"})},
-		{"lines-cells", lstms, with(Spec{Panel: "cell", Title: "Forward pass, cell by cell", Machine: "made up"})},
-		{"lines-one-record", one[:1], with(Spec{})},
-		{"lines-one-series", one[:1:1], with(Spec{X: "batch", Peak: -1})},
-		{"lines-all-failed", failed, with(Spec{Panel: "batch"})},
-		{"lines-holes", holes, with(Spec{})},
-		{"lines-ten-series", ten, with(Spec{Peak: -1})},
-		{"lines-huge-range", huge, with(Spec{})},
+		{"lines-vendor", d.vendor, with(Spec{Peak: 7e12, Scale: "linear"})},
+		{"lines-cells", d.lstms, with(Spec{Panel: "cell", Title: "Forward pass, cell by cell", Machine: "made up"})},
+		{"lines-one-record", d.one[:1], with(Spec{})},
+		{"lines-one-series", d.one[:1:1], with(Spec{X: "batch", Peak: -1})},
+		{"lines-all-failed", d.failed, with(Spec{Panel: "batch"})},
+		{"lines-holes", d.holes, with(Spec{})},
+		{"lines-ten-series", d.ten, with(Spec{Peak: -1})},
+		{"lines-huge-range", d.huge, with(Spec{})},
 		{"lines-single-x", synthetic.Sweep(hidden[:1], batch[:1]), with(Spec{})},
-		{"lines-special", special, with(Spec{Title: `<script> & "title"`})},
-		{"lines-odd", odd, with(Spec{})},
-		{"speedup", small, with(Spec{Kind: "speedup", Panel: "batch"})},
+		{"lines-special", d.special, with(Spec{Title: `<script> & "title"`})},
+		{"lines-odd", d.odd, with(Spec{})},
+	}
+}
+
+func otherDrawings(d samples) []drawing {
+	return []drawing{
+		{"speedup", d.small, with(Spec{Kind: "speedup", Panel: "batch"})},
 		{"speedup-bars", synthetic.Ladder(512, 64), with(Spec{Kind: "speedup", X: "impl", Series: "cell", Baseline: "0 naive"})},
-		{"speedup-bars-groups", small, with(Spec{Kind: "speedup", X: "impl", Series: "batch", Rows: "hidden"})},
-		{"heatmap", small, with(Spec{Kind: "heatmap"})},
-		{"heatmap-speedup", small, with(Spec{Kind: "heatmap", Y: "speedup"})},
-		{"heatmap-all-failed", failed, with(Spec{Kind: "heatmap"})},
-		{"heatmap-holes", holes, with(Spec{Kind: "heatmap", Y: "time"})},
-		{"heatmap-one-record", one[:1], with(Spec{Kind: "heatmap"})},
-		{"heatmap-odd", odd, with(Spec{Kind: "heatmap", Y: "percent"})},
+		{"speedup-bars-groups", d.small, with(Spec{Kind: "speedup", X: "impl", Series: "batch", Rows: "hidden"})},
+		{"heatmap", d.small, with(Spec{Kind: "heatmap"})},
+		{"heatmap-speedup", d.small, with(Spec{Kind: "heatmap", Y: "speedup"})},
+		{"heatmap-all-failed", d.failed, with(Spec{Kind: "heatmap"})},
+		{"heatmap-holes", d.holes, with(Spec{Kind: "heatmap", Y: "time"})},
+		{"heatmap-one-record", d.one[:1], with(Spec{Kind: "heatmap"})},
+		{"heatmap-odd", d.odd, with(Spec{Kind: "heatmap", Y: "percent"})},
 		{"winner", synthetic.Sweep([]int{256, 512, 1024, 4096}, []int{8, 32, 128, 512}), with(Spec{Kind: "winner"})},
-		{"winner-all-failed", failed, with(Spec{Kind: "winner"})},
-		{"winner-special", special, with(Spec{Kind: "winner"})},
-		{"winner-one-record", one[:1], with(Spec{Kind: "winner"})},
-		{"roofline", small, with(Spec{Kind: "roofline", Copy: synthetic.Copy})},
-		{"roofline-odd", odd, with(Spec{Kind: "roofline", Copy: synthetic.Copy})},
+		{"winner-all-failed", d.failed, with(Spec{Kind: "winner"})},
+		{"winner-special", d.special, with(Spec{Kind: "winner"})},
+		{"winner-one-record", d.one[:1], with(Spec{Kind: "winner"})},
+		{"roofline", d.small, with(Spec{Kind: "roofline", Copy: synthetic.Copy})},
+		{"roofline-odd", d.odd, with(Spec{Kind: "roofline", Copy: synthetic.Copy})},
 		{"ladder", synthetic.Ladder(512, 64), func(r []record.Record) (Figure, error) { return figure(Ladder(r, paper(), Spec{})) }},
 		{"ladder-holes", synthetic.Ladder(512, 64)[:4], func(r []record.Record) (Figure, error) {
 			r = slices.Clone(r)
