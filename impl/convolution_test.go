@@ -15,8 +15,7 @@ import (
 
 // TestConvolutions runs networks with convolutions in front by each technique.
 func TestConvolutions(t *testing.T) {
-	one, two := openWorkers(t)
-	impltest.RunShared(t, one, two, impl.Direct(), slices.Concat(impltest.Convolved(rnn.FP32), impltest.Convolved(rnn.BF16)), nil)
+	directOf(t, impltest.Convolved)
 }
 
 // TestEmulatedConvolutions runs them on the CUDA device without a GPU, by the vendor's library too.

@@ -2,7 +2,6 @@ package impl_test
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,8 +16,7 @@ import (
 
 // TestDense runs networks with a fully connected layer by each technique.
 func TestDense(t *testing.T) {
-	one, two := openWorkers(t)
-	impltest.RunShared(t, one, two, impl.Direct(), slices.Concat(impltest.Connected(rnn.FP32), impltest.Connected(rnn.BF16)), nil)
+	directOf(t, impltest.Connected)
 }
 
 // TestEmulatedDense runs them on the CUDA device without a GPU, by the vendor's library too.

@@ -2,7 +2,6 @@ package impl_test
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,8 +16,7 @@ import (
 
 // TestLookahead runs layers with row convolutions by each technique.
 func TestLookahead(t *testing.T) {
-	one, two := openWorkers(t)
-	impltest.RunShared(t, one, two, impl.Direct(), slices.Concat(impltest.Ahead(rnn.FP32), impltest.Ahead(rnn.BF16)), nil)
+	directOf(t, impltest.Ahead)
 }
 
 // TestEmulatedLookahead runs them on the CUDA device without a GPU, by the vendor's library too.

@@ -32,6 +32,13 @@ func ran(t *testing.T, d device.Device, technique string, p rnn.Problem, data *r
 	return plan, prog
 }
 
+// directOf runs problems in fp32 and bf16 by each technique, with one worker and with two.
+func directOf(t *testing.T, problems func(rnn.Precision) []rnn.Problem) {
+	t.Helper()
+	one, two := openWorkers(t)
+	impltest.RunShared(t, one, two, impl.Direct(), slices.Concat(problems(rnn.FP32), problems(rnn.BF16)), nil)
+}
+
 // emulatedOf runs problems by each technique on the CUDA device without a GPU, by the vendor's library
 // too. With -short it runs every nth.
 func emulatedOf(t *testing.T, nth int, problems func(rnn.Precision) []rnn.Problem) {

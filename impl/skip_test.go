@@ -18,8 +18,7 @@ import (
 
 // TestSkip runs layers with shortcuts by each technique.
 func TestSkip(t *testing.T) {
-	one, two := openWorkers(t)
-	impltest.RunShared(t, one, two, impl.Direct(), slices.Concat(impltest.Bypassed(rnn.FP32), impltest.Bypassed(rnn.BF16)), nil)
+	directOf(t, impltest.Bypassed)
 }
 
 // TestEmulatedSkip runs them on the CUDA device without a GPU, by the vendor's library too.

@@ -18,8 +18,7 @@ import (
 
 // TestTranscripts runs networks with the CTC loss by each technique.
 func TestTranscripts(t *testing.T) {
-	one, two := openWorkers(t)
-	impltest.RunShared(t, one, two, impl.Direct(), slices.Concat(impltest.Transcribed(rnn.FP32), impltest.Transcribed(rnn.BF16)), nil)
+	directOf(t, impltest.Transcribed)
 }
 
 // TestEmulatedTranscripts runs them on the CUDA device without a GPU, by the vendor's library too.
