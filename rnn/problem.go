@@ -47,7 +47,9 @@ const (
 )
 
 // Precisions lists the precisions by name.
-func Precisions() []string { return schedule.Precisions() }
+func Precisions() []string {
+	return schedule.Precisions()
+}
 
 // A Problem is a stack of equal recurrent layers at one size, with an optional
 // softmax output layer.
