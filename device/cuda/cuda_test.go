@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"rnnbench/device"
 	"rnnbench/device/cuda"
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/emulator"
@@ -89,8 +90,13 @@ func TestLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.FLOPS <= 0 || l.Copy <= 0 || len(l.More) != 7 {
+	if l.FLOPS <= 0 || l.Copy <= 0 || len(l.More) != 9 {
 		t.Errorf("limits are %+v", l)
+	}
+	for _, name := range []string{"copies to the host", "copies from the host"} {
+		if !slices.ContainsFunc(l.More, func(r device.Rate) bool { return r.Name == name && r.Value > 0 && r.Unit == "B/s" }) {
+			t.Errorf("no rate of %s: %+v", name, l.More)
+		}
 	}
 	if f, err := d.Inspect(); err != nil || len(f) == 0 {
 		t.Errorf("the state is %v, %v", f, err)
@@ -115,7 +121,7 @@ func TestDeclines(t *testing.T) {
 	d := cuda.New(poor{driver}, compiler, "")
 	defer d.Close()
 	driver.Dry = true
-	if l, err := d.Limits(); err != nil || len(l.More) != 3 {
+	if l, err := d.Limits(); err != nil || len(l.More) != 5 {
 		t.Errorf("limits without products are %+v, %v", l, err)
 	}
 	b := schedule.NewBuilder(1)

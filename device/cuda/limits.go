@@ -61,7 +61,7 @@ func (m *meter) measure() (device.Limits, error) {
 	if err := m.ready(); err != nil {
 		return l, err
 	}
-	for _, f := range []func(*device.Limits) error{m.muladds, m.copy, m.products, m.launching, m.barriers} {
+	for _, f := range []func(*device.Limits) error{m.muladds, m.copy, m.hostCopies, m.products, m.launching, m.barriers} {
 		if err := f(&l); err != nil {
 			return l, fmt.Errorf("cuda: limits: %w", err)
 		}
@@ -196,6 +196,28 @@ func (m *meter) copy(l *device.Limits) error {
 	}
 	s, err := m.best(run)
 	l.Copy = 2 * float64(bytes) / s
+	return err
+}
+
+// hostCopies reports how fast the GPU copies to memory of the host that it reaches, and from it.
+func (m *meter) hostCopies(l *device.Limits) (err error) {
+	const bytes = 64 << 20
+	d := m.device.driver
+	there, err := m.alloc(bytes)
+	if err != nil {
+		return err
+	}
+	here, err := d.HostMemory(bytes)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.FreeHostMemory(here)) }()
+	out, err := m.best(func() error { return d.CopyOut(here, there) })
+	if err != nil {
+		return err
+	}
+	in, err := m.best(func() error { return d.CopyIn(there, here, 0) })
+	l.More = append(l.More, device.Rate{Name: "copies to the host", Value: bytes / out, Unit: "B/s"}, device.Rate{Name: "copies from the host", Value: bytes / in, Unit: "B/s"})
 	return err
 }
 

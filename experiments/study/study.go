@@ -211,6 +211,9 @@ type Target struct {
 	Launch  float64 // by the host, one after the other
 	InGraph float64 // launch in a graph
 
+	// Bytes per second between a GPU's memory and pinned memory of the host, as measured; 0: unknown.
+	ToHost, FromHost float64
+
 	Halves float64 // FLOP/s of large fp16 products, as measured; 0: unknown
 
 	Workers int // threads or multiprocessors in use; 0: unknown
@@ -226,6 +229,7 @@ type Target struct {
 func TargetOf(d record.Device) Target {
 	on := Target{Name: d.Name, GPU: record.OnGPU(d.Key), Rivals: rivalsOf(d.Facts)}
 	on.Barrier, on.Launch, on.InGraph = quantity.Seconds(d.Facts["barrier"]), quantity.Seconds(d.Facts["launches"]), quantity.Seconds(d.Facts["in a graph"])
+	on.ToHost, on.FromHost = quantity.BytesPerSecond(d.Facts["copies to the host"]), quantity.BytesPerSecond(d.Facts["copies from the host"])
 	on.Halves = d.ProductRates()["fp16"]
 	on.Workers, _ = strconv.Atoi(d.Facts["workers"]) // 0 where there is none
 	on.Copy = d.CopyRate()

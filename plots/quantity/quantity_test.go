@@ -231,4 +231,9 @@ func TestSeconds(t *testing.T) {
 			t.Errorf("%q is %g, want %g", text, got, want)
 		}
 	}
+	for text, want := range map[string]float64{"53.1 GB/s": 53.1e9, "4.00 TB/s": 4e12, "9.00 B/s": 9, "1.26 µs": 0, "": 0, "1.00 XB/s": 0, "5.00 FLOP/s": 0} {
+		if got := BytesPerSecond(text); got < 0.999999*want || got > 1.000001*want {
+			t.Errorf("%q is %g, want %g", text, got, want)
+		}
+	}
 }

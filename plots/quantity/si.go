@@ -19,11 +19,18 @@ func SI(v float64, unit string) string {
 }
 
 // Seconds parses a time that SI formatted, such as 1.26 µs. It returns 0 for anything else.
-func Seconds(text string) float64 {
-	number, unit, _ := strings.Cut(text, " ")
+func Seconds(text string) float64 { return parse(text, "s") }
+
+// BytesPerSecond parses a rate that SI formatted, such as 53.1 GB/s. It returns 0 for anything else.
+func BytesPerSecond(text string) float64 { return parse(text, "B/s") }
+
+// parse parses a positive number that SI formatted with that unit; 0: it is something else.
+func parse(text, unit string) float64 {
+	number, prefixed, _ := strings.Cut(text, " ")
+	prefix, ok := strings.CutSuffix(prefixed, unit)
+	scale, known := map[string]float64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "m": 1e-3, "µ": 1e-6, "n": 1e-9}[prefix]
 	v, err := strconv.ParseFloat(number, 64)
-	scale := map[string]float64{"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
-	if err != nil || !(v > 0) || math.IsInf(v, 0) {
+	if err != nil || !ok || !known || !(v > 0) || math.IsInf(v, 0) {
 		return 0
 	}
 	return v * scale
