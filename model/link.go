@@ -42,11 +42,16 @@ func (ls Links) Across(n int) (Link, bool) {
 
 // AllReduce is the time in seconds that n devices in a ring take to sum so many bytes: each
 // sends a part to its neighbour 2(n−1) times. With one device it is 0.
-func (l Link) AllReduce(bytes float64, n int) float64 {
+func (l Link) AllReduce(bytes float64, n int) float64 { return 2 * l.AllGather(bytes, n) }
+
+// AllGather is the time in seconds after which each of n devices in a ring has all of so many bytes, of
+// which each had a part: it sends a part to its neighbour n−1 times. Sums of which each gets a part take
+// as long.
+func (l Link) AllGather(bytes float64, n int) float64 {
 	if n <= 1 {
 		return 0
 	}
-	steps := 2 * float64(n-1)
+	steps := float64(n - 1)
 	return steps/float64(n)*bytes/l.B + steps*l.L
 }
 

@@ -18,6 +18,9 @@ func TestAllReduce(t *testing.T) {
 		if got := l.AllReduce(1e6, c.n); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%d devices take %g s, want %g", c.n, got, c.want)
 		}
+		if got := l.AllGather(1e6, c.n); math.Abs(2*got-c.want) > 1e-12 {
+			t.Errorf("%d devices gather in %g s, want half of %g", c.n, got, c.want)
+		}
 	}
 }
 
