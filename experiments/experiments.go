@@ -34,6 +34,7 @@ func All() []study.Experiment {
 		diamos.Fig6,
 		diamos.Barrier,
 		diamos.Memory,
+		diamos.Alternatives,
 		diamos.Speech,
 		diamos.Depth,
 		hwang.Fig3,
