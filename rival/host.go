@@ -127,6 +127,9 @@ func (p *program) Prepare() error {
 	case err != nil:
 		return err
 	case a.Unsupported != "":
+		if a.Spent {
+			p.process.close()
+		}
 		return fmt.Errorf("%s: %w: %s", p.host.o.Name, schedule.ErrLibrary, a.Unsupported)
 	case !a.OK:
 		return p.process.end(fmt.Errorf("%s sent an invalid answer to prepare and was killed: it has neither ok nor unsupported", p.host.o.Name), device.ErrFault)

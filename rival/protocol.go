@@ -129,6 +129,7 @@ type answer struct {
 	CallsS []float64 `json:"calls_s"` // of each call
 
 	Unsupported string `json:"unsupported"` // why it declines
+	Spent       bool   `json:"spent"`       // with unsupported: the process can do nothing more
 	Error       string `json:"error"`       // why it failed
 }
 

@@ -332,6 +332,16 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
+// TestSpent: a process that declines a point and can do nothing more is not asked again.
+func TestSpent(t *testing.T) {
+	r := open(t, "spent prepare")
+	for range 2 {
+		if _, err := compute(r, problem(cell.GRU, rnn.Forward), nil); !errors.Is(err, schedule.ErrUnsupported) {
+			t.Errorf("%v, want that it is unsupported", err)
+		}
+	}
+}
+
 // TestHeirs: a rival whose child holds its pipes does not block the program.
 func TestHeirs(t *testing.T) {
 	if _, err := exec.LookPath("sleep"); err != nil {

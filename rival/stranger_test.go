@@ -151,6 +151,9 @@ func (s *stranger) say(verb, line string) {
 		fmt.Println(`{"error":"no kernel\nfor this"}`)
 	case "unsupported":
 		fmt.Println(`{"unsupported":"no such layers here"}`)
+	case "spent": // it can do nothing more
+		s.what = "error"
+		fmt.Println(`{"unsupported":"no such layers here","spent":true}`)
 	case "sideways":
 		fmt.Println(`{"devices":["cpu"],"precisions":["fp32"],"directions":["sideways"]}`)
 	case "approximate": // its functions are off, on this device

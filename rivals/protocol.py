@@ -6,7 +6,11 @@ import sys
 
 
 class Unsupported(Exception):
-    """Work that a program declines, with the reason."""
+    """Work that a program declines, with the reason. spent: the process can do nothing more."""
+
+    def __init__(self, why, spent=False):
+        super().__init__(why)
+        self.spent = spent
 
 
 def answers():
@@ -33,7 +37,7 @@ def serve(out, verbs):
         try:
             answer = verbs[verb](m)
         except Unsupported as e:
-            answer = {"unsupported": str(e)}
+            answer = {"unsupported": str(e), "spent": e.spent}
         except Exception as e:  # the point is lost, and rnnbench ends this process
             answer = {"error": f"{type(e).__name__}: {e}"}
         print(json.dumps(answer), file=out, flush=True)

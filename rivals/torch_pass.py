@@ -121,7 +121,8 @@ class Pass:
                 self.step()
         except RuntimeError as e:
             if "captur" in str(e):
-                raise Unsupported(f"{self.name} cannot capture this pass: {str(e).splitlines()[0]}") from e
+                why = f"{self.name} cannot capture this pass: {str(e).splitlines()[0]}"
+                raise Unsupported(why, spent=True) from e  # later calls may say that a capture is still going on
             raise
         self.step = self.graph.replay
         self.warm()
