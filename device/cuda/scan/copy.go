@@ -101,6 +101,9 @@ func (s *geometry) pieces() (all []contiguous, of []int, bytes int) {
 // maxBox is the most rows of a box.
 const maxBox = 256
 
+// idles reports whether some lanes have no channel.
+func idles(s *geometry) bool { return s.units > 0 && s.seqs*s.units+s.over < s.lanes }
+
 // areas returns where a tile's loads are in shared memory, and the bytes of all. If a composed tile
 // keeps its place, keep says where the values are that its steps will need.
 func (s *geometry) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes int) {
@@ -109,7 +112,7 @@ func (s *geometry) areas() (loads map[cell.Ref]slot, keep map[int]slot, bytes in
 	var free []slot
 	for i, l := range s.loads {
 		p := &all[of[i]]
-		at := slot{at: p.at, element: p.group.Element, pitch: p.pitch, more: p.more, memory: s.engine && s.backward, period: p.period, apart: p.apart, lane: p.lane}
+		at := slot{at: p.at, element: p.group.Element, pitch: p.pitch, more: p.more, memory: s.engine && s.backward, period: p.period, apart: p.apart, lane: p.lane, idle: idles(s)}
 		if p.whole || p.joint {
 			at.at += (l.column - p.column) * s.Hidden() * p.group.Element.Bytes()
 		}

@@ -22,6 +22,7 @@ type slot struct {
 	period  int    // steps per row of the tensor; 0: rows follow each other
 	apart   int    // bytes from a step's boxes to the next step's
 	lane    int    // elements from one sequence of a chain to the next; 0: one sequence
+	idle    bool   // some lanes have no channel
 	off     string // variable: elements from a multiple of 16 bytes to row 0 of a box, modulo 16 bytes; "": 0
 	each    int    // elements by which this grows from row to row
 	skew    string // variable: bytes by which a tile begins after its place
@@ -84,12 +85,17 @@ func (s *writer) place(p slot, from, who string) string {
 	return fmt.Sprintf("(%v*)(%s + %s * %d + %s)", p.element, base, row, p.pitch, p.laneText(who, size))
 }
 
-// laneText spells how many bytes a thread's channel lies after the first one of its chain.
+// laneText spells how many bytes a thread's channel lies after the first one of its chain. Lanes without a
+// channel read that of another: behind the last one lies memory that other threads write.
 func (p *slot) laneText(who string, size int) string {
-	if p.lane > 0 {
-		return fmt.Sprintf("(%s %% LANES / UNITS * %d + %s %% LANES %% UNITS) * %d", who, p.lane, who, size)
+	sequence, lane := fmt.Sprintf("%s %% LANES / UNITS", who), fmt.Sprintf("%s %% LANES", who)
+	if p.idle {
+		sequence, lane = fmt.Sprintf("min(%s, SEQS - 1)", sequence), fmt.Sprintf("min(%s, UNITS + OVER - 1)", lane)
 	}
-	return fmt.Sprintf("%s %% LANES * %d", who, size)
+	if p.lane > 0 {
+		return fmt.Sprintf("(%s * %d + %s %% LANES %% UNITS) * %d", sequence, p.lane, who, size)
+	}
+	return fmt.Sprintf("%s * %d", lane, size)
 }
 
 // kept returns the values from which late ones are computed. If a tile keeps its place in shared
