@@ -42,6 +42,12 @@ PROJECTED = [["--point", "H=17,I=13,B=5,T=11,L=1", "--projection=16"], ["--point
 BYPASSED = [["--point", "H=17,I=17,B=5,T=11,L=4", "--skip=2"], ["--point", "H=17,I=13,B=5,T=11,L=5,O=7", "--skip=2"],
             ["--point", "H=17,I=34,B=5,T=11,L=3", "--skip=1"]]
 
+# Networks of speech: batch normalisation, row convolutions, convolutions in front, losses of transcripts, and all of them.
+DEEP, FRONT, SPELLED = ["--norm=batch", "--skip=2", "--lookahead=4"], ["--conv=4x5x7/2+3x4x4"], ["--transcript=4"]
+SPEECH = [["--point", "H=17,I=13,B=5,T=11,L=2", "--norm=batch"], ["--point", "H=17,I=13,B=5,T=11,L=3", "--lookahead=4"],
+          ["--point", "H=17,I=17,B=5,T=11,L=4", *DEEP], ["--point", "H=17,I=21,B=5,T=11,L=1", *FRONT],
+          ["--point", "H=17,I=13,B=5,T=23,L=1,O=7", *SPELLED], ["--point", "H=17,I=21,B=5,T=23,L=5,O=7", *DEEP, *FRONT, "--dense=19", *SPELLED]]
+
 
 def runs():
     """Yields the flags of every export."""
@@ -74,6 +80,8 @@ def runs():
                 flags = ["--cell", cell, "--impl", impl, *size, "--direction", direction]
                 yield from ([*flags, "--pass", of] for of in ("train", "forward"))
                 yield [*flags, "--pass", "train", "--lengths", LENGTHS[0]]
+    yield from (["--cell", cell, "--impl", impl, "--pass", of, *network]
+                for cell in CELLS for impl in ("cudnnstyle", "persistent") for network in SPEECH for of in ("train", "forward"))
     for impl in [*IMPLS, "persistent"]:  # it folds projections into the recurrent weights
         for direction in ["forward", *DIRECTIONS]:
             for size in PROJECTED:
@@ -100,33 +108,63 @@ def fail(message):
 def own_name(name):
     """The name in a file of a module's parameter: layers.2.bias_hh_l0 of layered() is bias_hh_l2."""
     parts = name.split(".")
-    return name if len(parts) == 1 else parts[2].replace("_l0", f"_l{parts[1]}")
+    return parts[-1] if parts[0] != "layers" else parts[2].replace("_l0", f"_l{parts[1]}")
 
 
 def layered(kind, more, m):
-    """A stack of modules of one layer each, with flips and shortcuts.
+    """A stack of modules of one layer each, with flips, shortcuts, batch normalisation and row convolutions.
 
     It flips rows before and after layers that read from the last step. After each m["skip"] layers it
-    adds what went into them, if that is as wide.
+    adds what went into them, if that is as wide. With m["norm"], a layer reads its normalised input product:
+    PyTorch's module then has the identity as input weights.
     """
-    direction, skip = m.get("direction", "forward"), m.get("skip", 0)
+    direction, skip, norm, ahead = m.get("direction", "forward"), m.get("skip", 0), m.get("norm"), m.get("lookahead", 0)
+    gates = len(m["gates"]) * m["hidden"]
     ways = 2 if direction == "both" else 1
 
     class Layered(torch.nn.Module):
         def __init__(self):
             super().__init__()
             widths = [m["input"]] + [ways * (m.get("projection") or m["hidden"])] * (m["layers"] - 1)
-            self.layers = torch.nn.ModuleList(kind(width, m["hidden"], bidirectional=ways == 2, **more) for width in widths)
+            self.layers = torch.nn.ModuleList(kind(gates if norm else width, m["hidden"], bidirectional=ways == 2, **more) for width in widths)
+            self.own, self.outputs = torch.nn.ParameterDict(), []
+            for n, width in enumerate(widths):
+                if norm:
+                    self.layers[n].weight_ih_l0.requires_grad_(False)
+                    self.own[f"weight_ih_l{n}"] = torch.nn.Parameter(torch.empty(gates, width))
+                    self.own[f"gain_ih_l{n}"] = torch.nn.Parameter(torch.empty(gates))
+                if ahead and (n + 1 == len(widths) or skip and (n + 1) % skip == 0):
+                    self.own[f"weight_ahead_l{n}"] = torch.nn.Parameter(torch.empty(ahead, m["hidden"]))
+
+        def load(self, tensor):
+            """Sets parameters. tensor returns that of a name in the file."""
+            one = lambda name: norm and name.startswith("layers.") and "weight_ih" in name
+            self.load_state_dict({name: torch.eye(gates).double() if one(name) else tensor(own_name(name)) for name in self.state_dict()})
+
+        def normalised(self, n, x):
+            product = x @ self.own[f"weight_ih_l{n}"].T
+            variance, mean = torch.var_mean(product, (0, 1), correction=0)
+            return self.own[f"gain_ih_l{n}"] * (product - mean) / (variance + 1e-5).sqrt()
+
+        def looked_ahead(self, n, x):
+            if f"weight_ahead_l{n}" not in self.own:
+                return x
+            later = torch.nn.functional.pad(x, (0, 0, 0, 0, 0, ahead - 1))
+            return sum(w * later[j : j + len(x)] for j, w in enumerate(self.own[f"weight_ahead_l{n}"]))
 
         def forward(self, x, states):
             single = not isinstance(states, tuple)
-            last, before = [], x
+            last, before, self.outputs = [], x, []
             for n, layer in enumerate(self.layers):
                 backwards = direction == "reverse" or direction == "alternate" and n % 2 == 0
                 of = [s[ways * n : ways * (n + 1)] for s in ((states,) if single else states)]
                 flip = lambda rows: flipped(rows, m) if backwards else rows
+                if norm:
+                    x = self.normalised(n, x)
                 x, end = packed(layer, m)(flip(x), of[0] if single else tuple(of))
                 x = flip(x)
+                self.outputs.append(x)
+                x = self.looked_ahead(n, x)
                 if skip and (n + 1) % skip == 0:
                     if before.shape == x.shape and not (m["onehot"] and n < skip):
                         exists = torch.arange(len(x))[:, None] < torch.tensor(m.get("lengths", [len(x)] * x.shape[1]))
@@ -206,12 +244,13 @@ class Check:
         if m.get("projection"):
             more["proj_size"] = m["projection"]
         direction = m.get("direction", "forward")
-        if direction in ("forward", "both") and not m.get("skip"):
-            module = kind(m["input"], m["hidden"], m["layers"], bidirectional=direction == "both", **more)
-        else:
-            module = layered(kind, more, m)
-        module = module.double()
-        module.load_state_dict({name: self.tensor(own_name(name)) for name in module.state_dict()})
+        width = self.got["weight_ih_l0"].shape[1]  # what convolutions give
+        if direction in ("forward", "both") and not any(m.get(k) for k in ("skip", "norm", "lookahead")):
+            module = kind(width, m["hidden"], m["layers"], bidirectional=direction == "both", **more).double()
+            module.load_state_dict({name: self.tensor(name) for name in module.state_dict()})
+            return module
+        module = layered(kind, more, {**m, "input": width}).double()
+        module.load(self.tensor)
         return module
 
     def run(self):
@@ -220,7 +259,11 @@ class Check:
         table = self.tensor("embedding").requires_grad_(train) if m.get("symbols") else None
         x = self.input(table)
         start = {s: self.tensor(f"{s}_0").requires_grad_(train) for s in m["states"]}
-        x.requires_grad_(train)
+        leaves = {f"grad_{s}_0": state for s, state in start.items()}
+        if m.get("strides"):
+            x = self.convolved(x, leaves)
+        else:
+            x.requires_grad_(train)
         if table is not None and train:
             x.retain_grad()
         pack = lambda states: tuple(states) if len(states) > 1 else states[0]
@@ -231,11 +274,13 @@ class Check:
         self.compare("forward", "output", output)
         for s, state in zip(m["states"], unpack(last)):
             self.compare("forward", f"{s}_n", state)
-        if "direction" not in m and "lengths" not in m:
+        if m.get("norm") or m.get("lookahead"):  # whose layers need all steps at once
+            for n, h in enumerate(module.outputs):
+                self.compare("forward", f"h_l{n}", h)
+        elif "direction" not in m and "lengths" not in m:
             self.steps(module, x, start, pack, unpack)
-        leaves = {f"grad_{s}_0": state for s, state in start.items()}
-        leaves.update({f"grad_{own_name(name)}": w for name, w in module.named_parameters()})
-        if not m["onehot"]:
+        leaves.update({f"grad_{own_name(name)}": w for name, w in module.named_parameters() if w.requires_grad})
+        if not m["onehot"] and not m.get("strides"):
             leaves["grad_input"] = x
         if table is not None:
             leaves["grad_embedding"] = table
@@ -249,12 +294,15 @@ class Check:
                 self.compare("forward", "dense", above * exists[..., None])
                 leaves.update(grad_weight_dense=own[0], grad_bias_dense=own[1])
             logits = above @ weight.T + bias
+            leaves.update(grad_weight_out=weight, grad_bias_out=bias)
+        if m.get("transcript"):
+            goal = self.transcribed(logits)
+        elif m["output"]:
             logits = logits.unflatten(-1, (m.get("groups") or 1, -1))
             loss = self.loss(logits)
             self.compare("forward", "loss", loss)
             if not train:
                 self.compare("forward", "prob", logits.softmax(-1).flatten(-2) * exists[..., None])
-            leaves.update(grad_weight_out=weight, grad_bias_out=bias)
             goal = (loss * self.tensor("loss_weight")).sum() if "loss_weight" in self.got else loss.sum() / exists.sum()
         elif train:
             goal = (output * self.tensor("grad_output")).sum()
@@ -262,6 +310,30 @@ class Check:
             goal.backward()
             for name, leaf in leaves.items():
                 self.compare("gradient", name, leaf.grad)
+
+    def convolved(self, x, leaves):
+        """What the convolutions in front give of features x, as one row a step. Adds their parameters to leaves."""
+        x = x.permute(1, 0, 2).unsqueeze(1)  # sequences × channels × steps × features
+        for i, stride in enumerate(self.meta["strides"]):
+            weight, bias = (self.tensor(f"{name}_conv{i}").requires_grad_(self.meta["pass"] == "train") for name in ("weight", "bias"))
+            _, steps, features, _ = weight.shape
+            more = max(0, (-(-x.shape[-1] // stride) - 1) * stride + features - x.shape[-1])
+            ends = (more // 2, more - more // 2, (steps - 1) // 2, steps - 1 - (steps - 1) // 2)
+            x = torch.nn.functional.conv2d(torch.nn.functional.pad(x, ends), weight.permute(0, 3, 1, 2), bias, (1, stride)).clamp(0, 20)
+            self.compare("forward", f"conv{i}", x.permute(2, 0, 3, 1))
+            leaves.update({f"grad_weight_conv{i}": weight, f"grad_bias_conv{i}": bias})
+        return x.permute(2, 0, 3, 1).flatten(2)
+
+    def transcribed(self, logits):
+        """The mean loss of transcripts. Compares the losses and, without training, probabilities."""
+        labels, counts, steps = (self.tensor(name) for name in ("transcript", "transcript_labels", "transcript_steps"))
+        loss = torch.nn.functional.ctc_loss(logits.log_softmax(-1), labels, steps, counts, blank=0, reduction="none")
+        self.compare("forward", "loss", loss)
+        if self.meta["pass"] != "train":
+            behind = (torch.arange(len(logits))[:, None] >= steps)[..., None]
+            blank = torch.nn.functional.one_hot(torch.tensor(0), logits.shape[-1]).double()
+            self.compare("forward", "prob", torch.where(behind, blank, logits.softmax(-1)))
+        return loss.mean()
 
     def input(self, table):
         """The first layer's input: features, symbols one-hot, or rows of the table beside features."""
@@ -306,7 +378,7 @@ class Check:
         kind += " " + m["direction"] if "direction" in m else ""
         kind += " ragged" if "lengths" in m else ""
         kind += f" skip {m['skip']}" if m.get("skip") else ""
-        kind += f" dense {m['dense']}" if m.get("dense") else ""
+        kind += "".join(f" {k} {m[k]}" for k in ("dense", "norm", "lookahead", "transcript") if m.get(k)) + (" conv" if m.get("strides") else "")
         kind += f" →{m['projection']}" if m.get("projection") else ""
         verdict = "ok" if self.ok() else "DIFFERS"
         if self.kinks:

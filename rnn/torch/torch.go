@@ -25,6 +25,11 @@
 //	gain_ih_l0       G·H        with meta's norm: factors of the normalised input products
 //	gain_hh_l0       G·H        with the norm layer, those of the recurrent products, and in an LSTM H of c' behind them
 //	weight_ahead_l0  C × H      with meta's lookahead C: output[t] = Σ_j weight_ahead[j] ∘ h[t+j], behind a module's last layer
+//	weight_conv0     C × S × F × K  with convolutions, their channels C, steps S and features F, of K channels of input.
+//	                            meta's strides are those over features. conv0 = min(max(Σ weight_conv0 · input + bias_conv0, 0), 20),
+//	                            T × B × features × C, at ⌊(S-1)/2⌋ steps before each one and as many features on both sides,
+//	                            the odd one behind. A convolution has no gradient of the input
+//	bias_conv0       C
 //	h_0, c_0         L × B × H  states before the first step
 //	output           T × B × H  state h of the last layer; with meta's skip or lookahead, and what shortcuts add and row convolutions give
 //	h_n, c_n         L × B × H  states after the last step
@@ -56,6 +61,14 @@
 //	target           T × B      classes, 0 to V-1
 //	loss             T × B      cross-entropy of each step of each sequence
 //	prob             T × B × V  softmax of the logits; without training
+//
+// With meta's transcript N, target and the losses of steps give way to these. Gradients are those of the mean
+// loss. prob is 1 for the blank behind a sequence's end.
+//
+//	transcript        B × N      labels from 1 on, then zeros; class 0 is the blank
+//	transcript_labels B          their number
+//	transcript_steps  B          steps of the sequence
+//	loss              B          as torch.nn.functional.ctc_loss gives it
 package torch
 
 import (
@@ -100,18 +113,13 @@ func Arrays(d *rnn.Data, answer []oracle.Tensor, from Source) ([]Array, error) {
 	if n := d.Problem.Resets; n > 0 {
 		return nil, fmt.Errorf("torch: PyTorch's layers begin no sequence anew within a run, but resets are %d%%: set resets to none", n)
 	}
-	if n := d.Problem.Transcript; n > 0 {
-		return nil, fmt.Errorf("torch: an export has losses of steps, not of transcripts, but transcript is %d labels: set transcript to none", n)
-	}
-	if d.Problem.Conv != "" {
-		return nil, fmt.Errorf("torch: an export has no convolutions yet, but conv is %s: set conv to none", d.Problem.Conv)
-	}
 	l := layout{Data: d, p: d.Problem, answer: make(map[string]oracle.Tensor)}
 	for _, t := range answer {
 		l.answer[t.Name] = t
 	}
 	l.meta(from)
 	l.parameters()
+	l.convolutions()
 	l.states()
 	if l.p.Pass == rnn.Train {
 		l.gradients()
@@ -203,9 +211,11 @@ func (l *layout) meta(from Source) {
 		Skip       int    `json:"skip,omitempty"`
 		Lookahead  int    `json:"lookahead,omitempty"`
 		Dense      int    `json:"dense,omitempty"`
+		Transcript int    `json:"transcript,omitempty"`
+		Strides    []int  `json:"strides,omitempty"` // of the convolutions, over features
 	}{
 		Format, c.Name, c.Gates, c.States, c.Peeps, p.Input, p.Hidden, p.Layers, p.Batch, l.Distinct, p.Steps,
-		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, rnn.SequenceLengths(p), p.Pass.String(), p.Precision.String(), from, p.Projection, p.Norm, p.Skip, p.Lookahead, p.Dense,
+		p.Output, p.OneHot, p.Symbols, p.Embedding, p.Groups, p.Heads, direction, rnn.SequenceLengths(p), p.Pass.String(), p.Precision.String(), from, p.Projection, p.Norm, p.Skip, p.Lookahead, p.Dense, p.Transcript, strides(p),
 	})
 	if err != nil {
 		l.fail("%w", err)
@@ -336,7 +346,7 @@ func (l *layout) gradients() {
 	if p.Symbols > 0 {
 		l.add("grad_embedding", l.take("grad_embedding", p.Symbols, p.Embedding), p.Symbols, p.Embedding)
 	}
-	if !p.OneHot {
+	if !p.OneHot && p.Conv == "" {
 		l.add("grad_input", l.take("dx", p.Steps*b, p.Input), p.Steps, b, p.Input)
 	}
 	for i := range p.Reads() {
@@ -388,6 +398,34 @@ func (l *layout) head() {
 	}
 	l.add("weight_out", l.Get("weight_out"), v, h)
 	l.add("bias_out", l.Get("bias_out"), v)
+	l.losses()
+	if l.p.Pass != rnn.Train {
+		l.add("prob", l.take("prob", t*b, v), t, b, v)
+		return
+	}
+	if n > 0 {
+		l.add("grad_weight_dense", l.take("grad_weight_dense", n, l.p.Out()), n, l.p.Out())
+		l.add("grad_bias_dense", l.take("grad_bias_dense", 1, n), n)
+	}
+	l.add("grad_weight_out", l.take("grad_weight_out", v, h), v, h)
+	l.add("grad_bias_out", l.take("grad_bias_out", 1, v), v)
+}
+
+// losses adds the targets and their losses: of steps or, with transcripts, of sequences.
+func (l *layout) losses() {
+	t, b := l.p.Steps, l.p.Batch
+	if n := l.p.Transcript; n > 0 {
+		var steps, counts, labels []int64
+		for row := range slices.Chunk(l.given("target", 1+n), 1+n) {
+			end, spelled := rnn.Transcript(row)
+			steps, counts, labels = append(steps, int64(end)), append(counts, int64(len(spelled))), append(labels, integers(row[1:])...)
+		}
+		l.add("transcript_steps", steps, b)
+		l.add("transcript_labels", counts, b)
+		l.add("transcript", labels, b, n)
+		l.add("loss", l.take("loss", b, 1), b)
+		return
+	}
 	target := integers(l.given("target", 1))
 	lengths := rnn.SequenceLengths(l.p)
 	for row := range target {
@@ -400,16 +438,33 @@ func (l *layout) head() {
 		l.add("loss_weight", l.given("loss_weight", 1), t, b)
 	}
 	l.add("loss", l.take("loss", t*b, 1), t, b)
-	if l.p.Pass != rnn.Train {
-		l.add("prob", l.take("prob", t*b, v), t, b, v)
-		return
+}
+
+// convolutions adds those in front of the layers, what they give, and their gradients.
+func (l *layout) convolutions() {
+	all, err := rnn.Convolutions(l.p)
+	if err != nil {
+		l.fail("%w", err)
 	}
-	if n > 0 {
-		l.add("grad_weight_dense", l.take("grad_weight_dense", n, l.p.Out()), n, l.p.Out())
-		l.add("grad_bias_dense", l.take("grad_bias_dense", 1, n), n)
+	for i, c := range all {
+		name := func(s string) string { return fmt.Sprintf("%sconv%d", s, i) }
+		l.add(name("weight_"), l.Get(name("weight_")), c.Channels, c.Steps, c.Features, c.From)
+		l.add(name("bias_"), l.Get(name("bias_")), c.Channels)
+		l.add(name(""), l.take(name(""), l.p.Steps*l.p.Batch, c.Cols()), l.p.Steps, l.p.Batch, c.Wide, c.Channels)
+		if l.p.Pass == rnn.Train {
+			l.add(name("grad_weight_"), l.take(name("grad_weight_"), c.Channels, c.Steps*c.Taps()), c.Channels, c.Steps, c.Features, c.From)
+			l.add(name("grad_bias_"), l.take(name("grad_bias_"), 1, c.Channels), c.Channels)
+		}
 	}
-	l.add("grad_weight_out", l.take("grad_weight_out", v, h), v, h)
-	l.add("grad_bias_out", l.take("grad_bias_out", 1, v), v)
+}
+
+// strides are those of the convolutions of p over features; nil: there are none.
+func strides(p rnn.Problem) (list []int) {
+	all, _ := rnn.Convolutions(p) // convolutions tells an error
+	for _, c := range all {
+		list = append(list, c.Stride)
+	}
+	return list
 }
 
 func transposed[F float32 | float64](v []F, rows, cols int) []F {

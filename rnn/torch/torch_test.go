@@ -342,12 +342,35 @@ func TestDeviceAnswers(t *testing.T) {
 	}
 }
 
-// TestTranscriptsDecline: an export has no losses of transcripts.
-func TestTranscriptsDecline(t *testing.T) {
-	p := rnn.Problem{Cell: cell.GRU, Input: 3, Hidden: 4, Layers: 1, Batch: 2, Steps: 3, Pass: rnn.Train, Output: 4, Transcript: 2}
-	d := rnn.NewData(p, 1, 2, "normal")
-	if _, err := torch.Arrays(d, oracle.Reference(d), torch.Source{}); err == nil || !strings.Contains(err.Error(), "set transcript to none") {
-		t.Error(err)
+// TestSpeech: an export has convolutions, transcripts and their losses, one a sequence.
+func TestSpeech(t *testing.T) {
+	p := rnn.Problem{Cell: cell.GRU, Input: 5, Hidden: 4, Layers: 1, Batch: 3, Steps: 6, Pass: rnn.Train, Output: 4, Transcript: 2, Conv: "2x3x4/2+3x1x2"}
+	all := arrays(t, p)
+	for name, want := range map[string][]int{
+		"weight_conv0": {2, 3, 4, 1}, "grad_weight_conv1": {3, 1, 2, 2}, "bias_conv1": {3}, "conv0": {6, 3, 3, 2}, "conv1": {6, 3, 3, 3},
+		"transcript": {3, 2}, "loss": {3},
+	} {
+		if got := all[name].Shape; !slices.Equal(got, want) {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	labels, counts := all["transcript"].Values.([]int64), all["transcript_labels"].Values.([]int64)
+	for i, steps := range all["transcript_steps"].Values.([]int64) {
+		if steps < 3 || steps > 6 {
+			t.Errorf("sequence %d has %d steps", i, steps)
+		}
+		for j, label := range labels[2*i : 2*i+2] {
+			if (label > 0) != (j < int(counts[i])) {
+				t.Errorf("sequence %d has %d labels in %v", i, counts[i], labels[2*i:2*i+2])
+			}
+		}
+	}
+	if _, there := all["grad_input"]; there {
+		t.Error("there is a gradient of the input")
+	}
+	p.Pass = rnn.Forward
+	if got := arrays(t, p)["prob"].Shape; !slices.Equal(got, []int{6, 3, 4}) {
+		t.Errorf("prob is %v", got)
 	}
 }
 

@@ -90,7 +90,7 @@ func (s *writer) place(p slot, from, who string) string {
 func (p *slot) laneText(who string, size int) string {
 	sequence, lane := fmt.Sprintf("%s %% LANES / UNITS", who), fmt.Sprintf("%s %% LANES", who)
 	if p.idle {
-		sequence, lane = fmt.Sprintf("min(%s, SEQS - 1)", sequence), fmt.Sprintf("min(%s, UNITS + OVER - 1)", lane)
+		sequence, lane = fmt.Sprintf("min((int)(%s), SEQS - 1)", sequence), fmt.Sprintf("min((int)(%s), UNITS + OVER - 1)", lane)
 	}
 	if p.lane > 0 {
 		return fmt.Sprintf("(%s * %d + %s %% LANES %% UNITS) * %d", sequence, p.lane, who, size)
