@@ -94,6 +94,7 @@ func (s *site) standing(t *technique, m *machine) (*table.Table, error) {
 func (s *site) placePage(t *technique, m *machine, g *group, layers *table.Table) (string, error) {
 	title := fmt.Sprintf("%s on %s: %s", t.name, m.title(), g.title)
 	at := s.names.page("place", fmt.Sprintf("%s %s %s", t.name, m.key, g.title))
+	layers.Notes = []string{"Over it: how many times as fast as the best other technique. Each time leads to its record."}
 	d := groupPage{under(title, crumb{t.name, "../" + t.page}, crumb{m.title(), "../" + m.page}), page.NewSheet(layers, s.above)}
 	return "../" + at, s.put(at, "layers", d)
 }
