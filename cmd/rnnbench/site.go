@@ -27,9 +27,9 @@ them. The default is the results folder. The site has:
   - a page for each layer: what each technique takes on each machine
   - a page for each technique and each run
 
-Each measured number leads to its record. The pages need no server: open index.html.
-The same runs give the same files. A folder that holds anything but an earlier site is
-refused.`
+Each measured number leads to its record, and ratios and means to the records that they
+are of. The pages need no server: open index.html. The same runs give the same files. A
+folder that holds anything but an earlier site is refused.`
 
 const siteExample = `  rnnbench site results/ -o site
   rnnbench site nightly/ --where precision=bf16 -o site
@@ -56,6 +56,9 @@ func siteCommand(p *program) *cobra.Command {
 	return p.verb(cmd, func(_ context.Context, cmd *cobra.Command, args []string) error {
 		if dir == "" {
 			return misused(cmd, errors.New("no folder for the site: add -o site"))
+		}
+		if err := site.Fits(dir); err != nil { // before all runs are read
+			return exit.With(exit.Error, err, "")
 		}
 		sets, err := siteRuns(p, s, cmd, args)
 		if err != nil {

@@ -26,5 +26,7 @@ func TestSite(t *testing.T) {
 	if err := os.WriteFile("none/mine", nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	rnnbench(t, "site -o none").want(t, exit.Error, nil, []string{"the folder none holds other files"})
+	for _, runs := range []string{"", "missing "} { // the folder is looked at before the runs
+		rnnbench(t, "site "+runs+"-o none").want(t, exit.Error, nil, []string{"the folder none holds other files"})
+	}
 }

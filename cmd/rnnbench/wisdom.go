@@ -19,10 +19,12 @@ import (
 	"rnnbench/internal/tomlfile"
 	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
+	"rnnbench/record"
 	"rnnbench/rnn/knob"
 	"rnnbench/tuner/auto"
 	"rnnbench/tuner/bench"
 	"rnnbench/tuner/campaign"
+	"rnnbench/tuner/config"
 	"rnnbench/tuner/grid"
 	"rnnbench/tuner/wisdom"
 )
@@ -114,7 +116,7 @@ func wisdomShow(p *program) *cobra.Command {
 		if len(b.Entries) == 0 {
 			p.Note("hint: rnnbench tune adds entries")
 		}
-		return entryTable(b.Entries).Write(p.out, format, p.style())
+		return entryTable(b.Entries, devicesHere(p, b)).Write(p.out, format, p.style())
 	})
 }
 
@@ -126,8 +128,35 @@ func entries(n int) string {
 	return fmt.Sprintf("%d entries", n)
 }
 
+// devicesHere opens the devices of this machine that b has entries of, and returns their versions. It says of how
+// many entries no version is known but the program's.
+func devicesHere(p *program, b *wisdom.Book) wisdom.Here {
+	here := wisdom.Here{}
+	for _, name := range []string{"cpu", "cuda:0"} {
+		if !slices.ContainsFunc(b.Entries, func(e wisdom.Entry) bool { return record.OnGPU(e.Device) == bench.IsGPU(name) }) {
+			continue
+		}
+		d, err := bench.OpenDevice(bench.Options{Config: config.Config{Devices: []string{name}, Measure: config.Default()}}, nil)
+		if err != nil {
+			continue // it is not at hand
+		}
+		_, here[d.Info.Key] = d.Versions()
+		d.Close()
+	}
+	unknown := 0
+	for _, e := range b.Entries {
+		if here[e.Device] == nil {
+			unknown++
+		}
+	}
+	if unknown > 0 {
+		p.Note("driver not known here for %s of other machines: stale is judged by the version of rnnbench alone", entries(unknown))
+	}
+	return here
+}
+
 // entryTable returns a table of entries.
-func entryTable(list []wisdom.Entry) *table.Table {
+func entryTable(list []wisdom.Entry, here wisdom.Here) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "device", Key: "device"}, {Name: "point", Key: "point"}, {Name: "fastest", Key: "impl"}, {Name: "time", Key: "time_s", Right: true},
 		{Name: "runner-up", Key: "runner_up"}, {Name: "slower by", Key: "lead", Right: true}, {Name: "tried", Key: "tried", Right: true},
@@ -148,7 +177,7 @@ func entryTable(list []wisdom.Entry) *table.Table {
 			table.Text(e.Device), table.Text(point), {Text: bench.FormatSpec(e.Impl, e.Knobs, e.Point, e.Device), Value: fullSpec(e)}, table.Number(e.Seconds, quantity.SI(e.Seconds, "s")),
 			table.Text(e.RunnerUp), {}, table.Int(e.Tried), {Text: e.Time.Format(time.DateOnly), Value: e.Time.Format(time.RFC3339)},
 			table.Text(e.Tool), table.Text(e.Run), table.Text(e.Cache), {Text: fmt.Sprint(e.Complete), Value: e.Complete}, table.Text(objective), joules, {Text: fmt.Sprint(e.Unsure), Value: e.Unsure},
-			table.Text(strings.Join(e.Stale(version(), nil), ", ")), table.Text(cmp.Or(e.By, "tuning")), table.Text(versions(e.Libraries)),
+			table.Text(strings.Join(e.Stale(version(), here[e.Device]), ", ")), table.Text(cmp.Or(e.By, "tuning")), table.Text(versions(e.Libraries)),
 		}
 		if e.RunnerUp != "" {
 			row[5] = table.Number(e.Lead, campaign.Slower(e.Lead))
@@ -314,7 +343,7 @@ func wisdomPrune(p *program) *cobra.Command {
   rnnbench wisdom prune --device cpu-old-2t`,
 	}
 	addGroup(cmd, "Entries to remove (any of)", func(fs *pflag.FlagSet) {
-		fs.BoolVar(&v.Stale, "stale", false, "entries from another version of rnnbench")
+		fs.BoolVar(&v.Stale, "stale", false, "entries from another version of rnnbench or, on this machine, of its driver and libraries")
 		fs.BoolVar(&v.Incomplete, "incomplete", false, "entries whose search ran out of budget")
 		fs.Var((*age)(&v.Older), "older-than", "entries older than `TIME`, such as 720h")
 		fs.StringVar(&v.Device, "device", "", "entries of the device with this `KEY`")
@@ -331,14 +360,18 @@ func wisdomPrune(p *program) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		removed := v.Sift(b, version())
+		var here wisdom.Here
+		if v.Stale {
+			here = devicesHere(p, b)
+		}
+		removed := v.Sift(b, version(), here)
 		if !dry && len(removed) > 0 {
-			if b, err = wisdom.Update(path, func(b *wisdom.Book) bool { removed = v.Sift(b, version()); return len(removed) > 0 }); err != nil {
+			if b, err = wisdom.Update(path, func(b *wisdom.Book) bool { removed = v.Sift(b, version(), here); return len(removed) > 0 }); err != nil {
 				return err
 			}
 		}
 		if len(removed) > 0 {
-			if err := entryTable(removed).Write(p.out, "table", p.style()); err != nil {
+			if err := entryTable(removed, here).Write(p.out, "table", p.style()); err != nil {
 				return err
 			}
 		}

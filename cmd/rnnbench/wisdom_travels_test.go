@@ -95,12 +95,30 @@ func TestPinnedWisdom(t *testing.T) {
 	rnnbench(t, tinyTune+" --wisdom-read-only --wisdom none.toml").want(t, exit.Usage, nil, []string{"file none.toml does not exist"})
 }
 
-// TestStaleIsShown: wisdom show says which entries another version of the program found. A choice also says
-// which libraries have changed.
+// TestStaleIsShown: wisdom show and a choice say which entries another version of the program found, or
+// other libraries of this machine. Of another machine's entries, show knows the program alone.
 func TestStaleIsShown(t *testing.T) {
 	tinyBook(t, func(b *wisdom.Book) {
 		b.Entries[0].Tool, b.Entries[0].Libraries = "v0.0.1", map[string]string{"workers": "99"}
 	})
 	rnnbench(t, "wisdom lookup -H 8 -B 2 -T 3 --wisdom w.toml -o csv").want(t, exit.Done, []string{"stale: rnnbench v0.0.1, now ", "workers 99, now "}, nil)
-	rnnbench(t, "wisdom show --wisdom w.toml").want(t, exit.Done, []string{"stale", "rnnbench v0.0.1, now "}, nil)
+	const known = "driver not known here"
+	o := rnnbench(t, "wisdom show --wisdom w.toml -o csv")
+	o.want(t, exit.Done, []string{"stale", "rnnbench v0.0.1, now ", "workers 99, now "}, nil)
+	if strings.Contains(o.errors, known) {
+		t.Error(o.errors)
+	}
+	b, err := wisdom.Read("w.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := b.Entries[0]
+	theirs.Device, theirs.Tool = "cuda-of-somebody-else", version()
+	b.Entries[0].Tool = version()
+	b.Put(theirs)
+	if err := b.Write("w.toml"); err != nil {
+		t.Fatal(err)
+	}
+	rnnbench(t, "wisdom show --wisdom w.toml").want(t, exit.Done, nil, []string{known + " for 1 entry of other machines"})
+	rnnbench(t, "wisdom prune --stale --wisdom w.toml").want(t, exit.Done, []string{"workers 99, now "}, []string{known, "1 entry removed, 1 stay"})
 }

@@ -163,10 +163,10 @@ func passTable(all []passPair) *table.Table {
 		return table.Number(v, quantity.SI(v, "FLOP/s"))
 	}
 	for _, p := range all {
-		f, back := p.own.forward.FLOPS(), p.own.backward()
-		row := []table.Cell{table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), flops(f), flops(back), show.Missing()}
+		f, back := p.own.forward, p.own.backward()
+		row := []table.Cell{table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Throughput(f), flops(back), show.Missing()}
 		if back > 0 {
-			row[5] = show.Number(back/f, "%.2f")
+			row[5] = show.Number(back/f.FLOPS(), "%.2f")
 		}
 		if vendor {
 			forward, _ := show.Rate(p.vendor.forward)

@@ -132,7 +132,7 @@ func barrierSweep(r *study.Report, recs []record.Record, on study.Target) error 
 				row = append(row, show.Missing())
 				continue
 			}
-			row = append(row, table.Number(step(x), quantity.SI(step(x), "s")))
+			row = append(row, table.Number(step(x), quantity.SI(step(x), "s")).Of(x))
 		}
 		barrier := at(barrierStep)
 		for _, c := range columns[1:] {

@@ -122,7 +122,7 @@ func exchanges(r *study.Report, recs []record.Record) {
 				blocks = table.Int(k.Group.Blocks)
 			}
 		}
-		t.Rows = append(t.Rows, []table.Cell{blocks, table.Number(step(x), quantity.SI(step(x), "s")), show.HalfCell(x)})
+		t.Rows = append(t.Rows, []table.Cell{blocks, table.Number(step(x), quantity.SI(step(x), "s")).Of(x), show.HalfCell(x)})
 	}
 	if len(t.Rows) > 0 {
 		r.Tables = append(r.Tables, t)

@@ -222,7 +222,7 @@ func streams(rep *study.Report, recs []record.Record, unit string, rate func(*re
 		}
 		up, base := math.NaN(), show.Missing()
 		if a != nil {
-			up, base = a.Seconds()/b.Seconds(), table.Number(rate(a), quantity.SI(rate(a), unit))
+			up, base = a.Seconds()/b.Seconds(), table.Number(rate(a), quantity.SI(rate(a), unit)).Of(a)
 		}
 		if p.Batch == 1 {
 			one = up
@@ -238,7 +238,7 @@ func streams(rep *study.Report, recs []record.Record, unit string, rate func(*re
 			from = p.Batch
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Int(p.Batch), table.Int(p.Steps), base,
-			table.Number(rate(b), quantity.SI(rate(b), unit)), show.Number(up, "%.2f"), show.Number(100*share, "%.0f %%")})
+			table.Number(rate(b), quantity.SI(rate(b), unit)).Of(b), show.Number(up, "%.2f"), show.Number(100*share, "%.0f %%")})
 	}
 	if len(t.Rows) > 0 {
 		rep.Tables = append(rep.Tables, t)

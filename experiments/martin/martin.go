@@ -201,7 +201,7 @@ func reportMartin(all []record.Record, on study.Target) (*study.Report, error) {
 				if label == form.LSTMBest {
 					lstm[b] = estimate.Events(r)
 				}
-				cells = append(cells, table.Number(estimate.Events(r), fmt.Sprintf("%.1f%s", estimate.Events(r), printed)))
+				cells = append(cells, table.Number(estimate.Events(r), fmt.Sprintf("%.1f%s", estimate.Events(r), printed)).Of(r))
 			case outOfMemory(recs, label, here):
 				some = true
 				cells = append(cells, table.Cell{Text: "memory" + printed})
@@ -262,7 +262,7 @@ func reportOthers(recs []record.Record) *table.Table {
 				naive = r
 			}
 		}
-		row := []table.Cell{table.Int(p.Layers), table.Text(p.Pass), table.Int(p.Steps), show.Number(estimate.Events(scan), "%.1f")}
+		row := []table.Cell{table.Int(p.Layers), table.Text(p.Pass), table.Int(p.Steps), show.Number(estimate.Events(scan), "%.1f").Of(scan)}
 		over := func(r *record.Record) float64 {
 			if r == nil {
 				return math.NaN()
@@ -272,7 +272,7 @@ func reportOthers(recs []record.Record) *table.Table {
 		if best == nil {
 			row = append(row, show.Missing(), show.Missing())
 		} else {
-			row = append(row, table.Text(best.Impl.Label), show.Number(estimate.Events(best), "%.1f"))
+			row = append(row, table.Text(best.Impl.Label), show.Number(estimate.Events(best), "%.1f").Of(best))
 		}
 		t.Rows = append(t.Rows, append(row, show.Number(over(best), "%.2f"), show.Number(over(naive), "%.2f")))
 	}

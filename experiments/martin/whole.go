@@ -119,14 +119,14 @@ func reportMartinWhole(recs []record.Record, on study.Target) (*study.Report, er
 	rep := &study.Report{}
 	rep.Tables = append(rep.Tables,
 		wholeTable("Whole training in 1000 events/s, with the paper's in brackets", all, batches, func(w whole) table.Cell {
-			return table.Number(estimate.Events(w.train), fmt.Sprintf("%.1f (%g)", estimate.Events(w.train), w.paper))
+			return table.Number(estimate.Events(w.train), fmt.Sprintf("%.1f (%g)", estimate.Events(w.train), w.paper)).Of(w.train)
 		}),
 		wholeTable("Iterations/s of whole training, with those of forward and backward alone in brackets", all, batches, func(w whole) table.Cell {
 			text := fmt.Sprintf("%.4g", 1/w.train.Seconds())
 			if w.overhead.Known() {
 				text += fmt.Sprintf(" (%.4g)", 1/w.overhead.Pass)
 			}
-			return table.Number(1/w.train.Seconds(), text)
+			return table.Number(1/w.train.Seconds(), text).Of(w.train)
 		}))
 	wholeFindings(rep, all, on)
 	var trained []record.Record

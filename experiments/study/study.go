@@ -86,6 +86,9 @@ func (e Experiment) On(d record.Device, recs []record.Record) (*Report, error) {
 	if s := QualityOf(recs).String(); s != "" {
 		rep.Findings = append(rep.Findings, s)
 	}
+	if s := on.launches(); s != "" && len(recs) > 0 {
+		rep.Findings = append(rep.Findings, s)
+	}
 	if e.Model != nil {
 		if err := e.predict(rep, d, recs); err != nil {
 			return nil, err
@@ -234,6 +237,19 @@ func TargetOf(d record.Device) Target {
 	on.Workers, _ = strconv.Atoi(d.Facts["workers"]) // 0 where there is none
 	on.Copy = d.CopyRate()
 	return on
+}
+
+// launches says how long launches took when the run began, since that depends on the host and the hour; empty if
+// unknown.
+func (t Target) launches() string {
+	if t.Launch == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("When the run began, a launch took %s", quantity.SI(t.Launch, "s"))
+	if t.InGraph > 0 {
+		s += fmt.Sprintf(", and %s in a graph", quantity.SI(t.InGraph, "s"))
+	}
+	return s + "."
 }
 
 // targetOf returns d as the target of records, with their seed.

@@ -87,7 +87,7 @@ func plainTable(rep *study.Report, recs []record.Record, all []record.Point) {
 		defaults[p.Pass], plains[p.Pass] = append(defaults[p.Pass], x), append(plains[p.Pass], y)
 		step := func(r *record.Record) table.Cell {
 			s := r.Seconds() / float64(p.Steps)
-			return table.Number(s, quantity.SI(s, "s"))
+			return table.Number(s, quantity.SI(s, "s")).Of(r)
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Pass), table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps), table.Int(p.Layers),
 			step(a), step(b), table.Text(strings.TrimSuffix(b.Impl.Label, plainMark)), step(v), show.Number(x.At, "%.2f"), show.Number(y.At, "%.2f")})

@@ -300,7 +300,7 @@ func tableOfRates(rates []scanRate) *table.Table {
 	for _, r := range rates {
 		p, sec, bytes := r.scan.Point, r.scan.Seconds(), float64(r.scan.Work.Bytes)
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Cell), table.Text(r.way.scan), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps),
-			table.Number(bytes, quantity.Bytes(bytes)), table.Number(sec, quantity.SI(sec, "s")), table.Number(bytes/sec, quantity.SI(bytes/sec, "B/s")),
+			table.Number(bytes, quantity.Bytes(bytes)), table.Number(sec, quantity.SI(sec, "s")).Of(r.scan), table.Number(bytes/sec, quantity.SI(bytes/sec, "B/s")).Of(r.scan),
 			show.Number(100*r.share, "%.0f %%")})
 	}
 	return t

@@ -42,16 +42,13 @@ func (c Cell) Classes() string {
 // link says that a record is; nil: the page has no records.
 func NewSheet(t *table.Table, link func(*record.Record) string) *Sheet {
 	s := &Sheet{Title: t.Title, Notes: t.Notes}
-	var shown []int
-	for i, c := range t.Columns {
-		if c.Name != "" {
-			shown = append(shown, i)
-			s.Columns = append(s.Columns, c)
-		}
+	columns := shown(t)
+	for _, i := range columns {
+		s.Columns = append(s.Columns, t.Columns[i])
 	}
 	for _, row := range t.Rows {
-		line := make([]Cell, len(shown))
-		for i, j := range shown {
+		line := make([]Cell, len(columns))
+		for i, j := range columns {
 			c := row[j]
 			line[i] = Cell{Text: quantity.OneLine(c.Text), Right: t.Columns[j].Right, Class: [...]string{"", "near", "far", "worst"}[c.Grade]}
 			if line[i].Link = c.Link; c.Link == "" && c.From != nil && c.Text != "" && link != nil {

@@ -104,7 +104,7 @@ func somePages(t *testing.T, dir string) []string {
 		return strings.Split(*pagesFlag, ",")
 	}
 	list := []string{"index.html"}
-	for _, kind := range []string{"machine", "experiment", "layer", "layers", "technique", "run"} {
+	for _, kind := range []string{"machine", "experiment", "layer", "layers", "technique", "place", "run"} {
 		entries, err := os.ReadDir(filepath.Join(dir, kind))
 		if err != nil {
 			t.Fatal(err)

@@ -30,14 +30,15 @@ func (s *site) experimentPages() error {
 			if err != nil {
 				return err
 			}
-			for _, sheet := range c.Tables {
-				s.linkLayers(sheet)
-			}
 			c.ID, c.Title, c.Source = slug(m.key), m.title(), "Measured "+x.Set.Manifest.Started.UTC().Format("2006-01-02")
 			if x.Report != nil && x.Report.Reduced {
 				c.Source += ", at reduced size"
 			}
 			c.Link, c.Place = "../"+e.runOf(x.Set).page, "all records of the run"
+			for i, sheet := range c.Tables {
+				s.linkLayers(sheet)
+				sheet.Lead(x.Report.Tables[i], func(row []table.Cell) string { return s.source(row, c.Link) })
+			}
 			d.Chapters = append(d.Chapters, c)
 		}
 		d.Machines = page.NewSheet(t, nil)
@@ -48,8 +49,7 @@ func (s *site) experimentPages() error {
 	return nil
 }
 
-// linkLayers lets texts that name a layer lead to its page, where the records are of which numbers such as
-// ratios were computed.
+// linkLayers lets texts that name a layer lead to its page.
 func (c *catalogue) linkLayers(sheet *page.Sheet) {
 	for _, row := range sheet.Rows {
 		for i := range row {
@@ -58,6 +58,29 @@ func (c *catalogue) linkLayers(sheet *page.Sheet) {
 			}
 		}
 	}
+}
+
+// source is where the records are of which a row of a table was computed, such as a ratio: the page
+// of their layer, if the row names one or has records of one alone, or else that of the run.
+func (c *catalogue) source(row []table.Cell, run string) string {
+	at := ""
+	for _, cell := range row {
+		of := c.titled[cell.Text]
+		if cell.From != nil {
+			of = c.pageOf[cell.From.Point.Timed().Place()]
+		}
+		switch {
+		case of == "" || of == at:
+		case at != "":
+			return run
+		default:
+			at = of
+		}
+	}
+	if at == "" {
+		return run
+	}
+	return "../" + at
 }
 
 // runOf is the run of a set of records.

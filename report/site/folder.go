@@ -30,6 +30,22 @@ type folder struct {
 	bytes int64
 }
 
+// Fits returns an error if dir is there and may not become the folder of a site. It changes nothing.
+func Fits(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("site: cannot write to %s: %w", dir, files.Cause(err))
+	}
+	f := &folder{root: root}
+	if _, err = f.earlier(dir); err != nil {
+		err = fmt.Errorf("site: %w", err)
+	}
+	return errors.Join(err, root.Close())
+}
+
 // openFolder opens a folder for a site. It refuses one that holds something else.
 func openFolder(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -46,24 +62,34 @@ func openFolder(dir string) (*folder, error) {
 	return f, nil
 }
 
-// begin reads the list of an earlier site and opens it for more.
-func (f *folder) begin(dir string) error {
+// earlier reads the list of an earlier site; "": the folder is empty. Any other folder is an error.
+func (f *folder) earlier(dir string) (list string, err error) {
 	text, err := f.root.ReadFile(listName)
-	head, rest, _ := strings.Cut(string(text), "\n")
-	switch {
+	list = string(text)
+	switch head, _, _ := strings.Cut(list, "\n"); {
 	case errors.Is(err, fs.ErrNotExist):
 		entries, err := fs.ReadDir(f.root.FS(), ".")
 		if err != nil {
-			return fmt.Errorf("cannot read %s: %w", dir, files.Cause(err))
+			return "", fmt.Errorf("cannot read %s: %w", dir, files.Cause(err))
 		}
 		if len(entries) > 0 {
-			return fmt.Errorf("the folder %s holds other files: name a new or empty folder, or one with an earlier site", dir)
+			return "", fmt.Errorf("the folder %s holds other files: name a new or empty folder, or one with an earlier site", dir)
 		}
 	case err != nil:
-		return fmt.Errorf("cannot read %s of %s: %w", listName, dir, files.Cause(err))
+		return "", fmt.Errorf("cannot read %s of %s: %w", listName, dir, files.Cause(err))
 	case head != listHead:
-		return fmt.Errorf("the file %s of %s is not that of a site: name another folder", listName, dir)
+		return "", fmt.Errorf("the file %s of %s is not that of a site: name another folder", listName, dir)
 	}
+	return list, nil
+}
+
+// begin reads the list of an earlier site and opens it for more.
+func (f *folder) begin(dir string) error {
+	text, err := f.earlier(dir)
+	if err != nil {
+		return err
+	}
+	_, rest, _ := strings.Cut(text, "\n")
 	for name := range strings.Lines(rest) {
 		f.own[strings.TrimSuffix(name, "\n")] = true
 	}

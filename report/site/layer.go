@@ -213,6 +213,19 @@ func (s *site) groupPages() error {
 	return nil
 }
 
+// cell names l in a list of its group.
+func (l *layer) cell() table.Cell {
+	p := l.recs[0].Point
+	return table.Cell{Text: strings.TrimPrefix(strings.TrimPrefix(l.title, p.Cell+" "), p.Pass+" "), Link: "../" + l.page}
+}
+
+// timed is the time of r with its technique.
+func timed(r *record.Record) table.Cell {
+	c := table.Time(r)
+	c.Text += " " + quantity.Label(r)
+	return c
+}
+
 // list is the table of a group's layers: what is fastest on each machine.
 func (c *catalogue) list(g *group) *table.Table {
 	t := &table.Table{Columns: []table.Column{{Name: "Layer"}}}
@@ -225,15 +238,14 @@ func (c *catalogue) list(g *group) *table.Table {
 	}
 	unsure := false
 	for _, l := range g.layers {
-		row := []table.Cell{{Text: strings.TrimPrefix(strings.TrimPrefix(l.title, l.recs[0].Point.Cell+" "), l.recs[0].Point.Pass+" "), Link: "../" + l.page}}
+		row := []table.Cell{l.cell()}
 		for _, m := range machines {
 			race := l.raceOn(m)
 			if race == nil {
 				row = append(row, table.Cell{})
 				continue
 			}
-			c := table.Time(race[0])
-			c.Text += " " + quantity.Label(race[0])
+			c := timed(race[0])
 			if lead, ok := quantity.LeadOf(race); ok && !lead.Clear() {
 				c.Text += " ≈"
 				unsure = true

@@ -127,6 +127,7 @@ func (c *catalogue) plans(m *machine) (list []history, err error) {
 		}
 		if steps != nil {
 			h.Steps = page.NewSheet(steps, c.above)
+			h.Steps.Lead(steps, func(row []table.Cell) string { return c.source(row, "#runs") })
 		}
 		if h.Figures != nil {
 			list = append(list, h)

@@ -1,5 +1,6 @@
 // Package site makes a web site of runs, as files that need no server: an index, and a page for each machine,
-// experiment, layer, technique and run. Each measured number leads to its record.
+// experiment, layer, technique and run. Each measured number of a table leads to its record. What was computed of several, such as a
+// ratio or a mean, leads to a page that has them.
 //
 // A layer is a problem without its streams. Its page has what all machines measured of it. Scripts sort tables
 // and search layers by shape; without them the pages are complete. The same runs give the same bytes.

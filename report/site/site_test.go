@@ -15,6 +15,7 @@ import (
 
 	"rnnbench/experiments"
 	"rnnbench/internal/synthetic"
+	"rnnbench/plots/quantity"
 	"rnnbench/record"
 )
 
@@ -119,13 +120,52 @@ func checkLinks(t *testing.T, files map[string]string) {
 	}
 }
 
+var (
+	tables   = regexp.MustCompile(`(?s)<table>.*?</table>`)
+	headings = regexp.MustCompile(`<th [^>]*>(.*?)</th>`)
+	rows     = regexp.MustCompile(`(?s)<tr><td.*?</tr>`)
+	cells    = regexp.MustCompile(`(?s)<td([^>]*)>(.*?)</td>`)
+	whole    = regexp.MustCompile(`^-?\d+$`)
+)
+
+// checkNumbers: each measured number of a table leads to its record, or to where its records are. A cell is
+// measured if it is aligned as a number and holds one that is not whole; sizes and counts are whole, and the
+// sizes of some axes have words beside them. What a paper printed has no record.
+func checkNumbers(t *testing.T, files map[string]string) (numbers int) {
+	t.Helper()
+	axes := map[string]bool{}
+	for _, a := range quantity.Axes() {
+		axes[a.Name] = true
+	}
+	for name, text := range files {
+		for _, sheet := range tables.FindAllString(text, -1) {
+			columns := headings.FindAllStringSubmatch(sheet, -1)
+			for _, row := range rows.FindAllString(sheet, -1) {
+				for i, cell := range cells.FindAllStringSubmatch(row, -1) {
+					column, number := columns[i][1], strings.Contains(cell[1], "data-v") || strings.Contains(cell[1], `"r`)
+					if !number || !strings.ContainsAny(cell[2], "0123456789") || whole.MatchString(cell[2]) || axes[column] || strings.Contains(strings.ToLower(column), "paper") {
+						continue
+					}
+					if numbers++; !strings.HasPrefix(cell[2], `<a href="`) {
+						t.Errorf("%s: %s in the column %s leads to no record", name, cell[2], column)
+					}
+				}
+			}
+		}
+	}
+	return numbers
+}
+
 // TestSite: all links lead somewhere, each number has its record, odd labels are escaped, and no path of the
 // machine is told.
 func TestSite(t *testing.T) {
 	_, files := made(t, sample())
 	checkLinks(t, files)
+	if n := checkNumbers(t, files); n < 1000 {
+		t.Errorf("only %d measured numbers", n)
+	}
 	for _, name := range []string{"machine/cuda-abacus.html", "experiment/" + experiments.IDs()[0] + ".html", "layer/lstm-forward-h512-b16-t100-l4.html", "technique/persistent.html",
-		"layers/lstm-forward-fp32.html", "run/cuda-abacus-0.html", "run/cpu-loom-0-2.html"} {
+		"layers/lstm-forward-fp32.html", "place/persistent-cuda-abacus-lstm-forward-fp32.html", "run/cuda-abacus-0.html", "run/cpu-loom-0-2.html"} {
 		if files[name] == "" {
 			t.Errorf("there is no %s among %v", name, slices.Sorted(maps.Keys(files)))
 		}
@@ -218,12 +258,18 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for place, want := range map[string]string{other: "holds other files", filepath.Join(other, "index.html"): "cannot"} {
-		if _, err := Write(place, sample(), Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", place, err)
+		_, err := Write(place, sample(), Options{})
+		for _, err := range []error{err, Fits(place)} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", place, err)
+			}
 		}
 	}
 	if got := read(t, other); len(got) != 1 || got["index.html"] != "mine" {
 		t.Error(got)
+	}
+	if err := Fits(filepath.Join(other, "new")); err != nil {
+		t.Error(err)
 	}
 	if _, err := Write(filepath.Join(other, "new"), nil, Options{}); err == nil {
 		t.Error("a site without runs")
@@ -264,6 +310,9 @@ func TestRecorded(t *testing.T) {
 	}
 	_, files := made(t, sets)
 	checkLinks(t, files)
+	if n := checkNumbers(t, files); n < 100_000 {
+		t.Errorf("only %d measured numbers", n)
+	}
 	bytes, marks := 0, 0
 	secret := regexp.MustCompile(`/(home|root|tmp|work)/[\w.-]+`)
 	for name, text := range files {

@@ -13,10 +13,11 @@ type Sieve struct {
 	Incomplete bool          // the search ran out of budget
 }
 
-// Sift removes entries from b and returns them. tool is the version of the program, for Stale.
-func (v Sieve) Sift(b *Book, tool string) (removed []Entry) {
+// Sift removes entries from b and returns them. tool and here are the versions of the program and of the devices
+// at hand, for Stale.
+func (v Sieve) Sift(b *Book, tool string, here Here) (removed []Entry) {
 	b.Entries = slices.DeleteFunc(b.Entries, func(e Entry) bool {
-		out := v.Stale && len(e.Stale(tool, nil)) > 0 || v.Incomplete && !e.Complete || v.Device != "" && e.Device == v.Device ||
+		out := v.Stale && len(e.Stale(tool, here[e.Device])) > 0 || v.Incomplete && !e.Complete || v.Device != "" && e.Device == v.Device ||
 			v.Older > 0 && time.Since(e.Time) > v.Older
 		if out {
 			removed = append(removed, e)

@@ -21,7 +21,7 @@ func TestSieve(t *testing.T) {
 		{Sieve{Stale: true, Incomplete: true}, 2}, {Sieve{Device: "cpu-z"}, 0},
 	} {
 		b := book()
-		if removed := c.v.Sift(b, "2"); len(removed) != c.want || len(b.Entries) != 3-c.want {
+		if removed := c.v.Sift(b, "2", nil); len(removed) != c.want || len(b.Entries) != 3-c.want {
 			t.Errorf("%+v: %d go and %d stay", c.v, len(removed), len(b.Entries))
 		}
 	}

@@ -85,6 +85,10 @@ func (e *Entry) Stale(tool string, libraries map[string]string) []string {
 	return list
 }
 
+// Here is the versions of the libraries of the devices at hand, such as of their drivers, by the devices' keys.
+// Of other devices none are known.
+type Here map[string]map[string]string
+
 // Put adds e, or replaces the entry that is the same.
 func (b *Book) Put(e Entry) {
 	e.Point = e.Point.Timed()
