@@ -52,11 +52,18 @@ func (e *Explanation) AddFloor(m *model.Machine, l *tuner.Layout) error {
 func lower(m *model.Machine, l *tuner.Layout, f *model.Floor) string {
 	switch f.Bound {
 	case model.BoundExchange:
-		wait := slices.ContainsFunc(f.Parts, func(p model.Part) bool { return p.Bound == f.Bound && m.GPU != nil && p.Each > m.GPU.Push })
+		each := 0.0
+		for _, p := range f.Parts {
+			if p.Bound == f.Bound {
+				each = p.Each
+			}
+		}
 		switch {
 		case m.GPU == nil:
 			return "workers meet after each step; only fewer steps in a row take less, such as layers that run side by side"
-		case wait:
+		case each < m.GPU.Push:
+			return "the threads of a block wait for each other's states in each step; only fewer steps in a row take less, such as layers that run side by side"
+		case each > m.GPU.Push:
 			return "blocks all over the GPU wait for each other's states in each step; layers that fit a cluster wait less, and only fewer steps in a row avoid it"
 		}
 		return "the blocks of a cluster wait for each other's states in each step; only fewer steps in a row take less, such as layers that run side by side"
