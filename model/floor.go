@@ -150,7 +150,7 @@ func (m *Machine) supply(bytes float64, cores int, cold bool) supply {
 	for i, l := range m.Levels[first:] {
 		s[l.Name] = bytes
 		if !cold {
-			bytes -= l.M * m.used(first+i, cores)
+			bytes -= l.M * used(m, first+i, cores)
 		}
 		if bytes <= 0 {
 			break
@@ -159,8 +159,8 @@ func (m *Machine) supply(bytes float64, cores int, cold bool) supply {
 	return s
 }
 
-// used is the number of modules of a level that so many cores use.
-func (m *Machine) used(level, cores int) float64 {
+// used is the number of modules of a level of m that so many cores use.
+func used(m *Machine, level, cores int) float64 {
 	return min(m.modules(level), math.Ceil(float64(cores)*m.modules(level)/float64(m.cores())))
 }
 
@@ -220,11 +220,11 @@ func (m *Machine) link(c Chain, peak float64) (link, error) {
 func (m *Machine) linkOfCores(weights, product float64) link {
 	all := m.cores()
 	if m.GPU != nil {
-		return m.reading(link{product: product}, weights, all)
+		return link{product: product}.reading(m, weights, all)
 	}
 	best := link{}
 	for n := 1; n <= all; n++ {
-		x := m.reading(link{exchange: m.Meets(n), product: product * float64(all) / float64(n)}, weights, n)
+		x := link{exchange: m.Meets(n), product: product * float64(all) / float64(n)}.reading(m, weights, n)
 		if n == 1 || x.time() < best.time() {
 			best = x
 		}
@@ -232,11 +232,11 @@ func (m *Machine) linkOfCores(weights, product float64) link {
 	return best
 }
 
-// reading adds to x that so many cores read so many bytes of weights again.
-func (m *Machine) reading(x link, weights float64, cores int) link {
+// reading is x where, besides, so many cores of m read so many bytes of weights again.
+func (x link) reading(m *Machine, weights float64, cores int) link {
 	x.bytes = m.supply(weights, cores, false)
 	for i, l := range m.Levels {
-		rate := m.totalRate(l.Name) * m.used(i, cores) / m.modules(i)
+		rate := m.totalRate(l.Name) * used(m, i, cores) / m.modules(i)
 		if b := x.bytes[l.Name]; b > 0 && rate > 0 && b/rate > x.weights {
 			x.weights, x.slowest = b/rate, l.Name
 		}

@@ -68,6 +68,9 @@ func lower(m *model.Machine, l *tuner.Layout, f *model.Floor) string {
 		}
 		return "the blocks of a cluster wait for each other's states in each step; only fewer steps in a row take less, such as layers that run side by side"
 	case model.BoundProducts:
+		if f.Chain == f.Seconds && m.GPU != nil {
+			return "each step waits for the products of one sequence by one group of blocks; larger groups or narrower values take less"
+		}
 		if l.Problem.Precision == rnn.FP32 {
 			return "products run at the peak of this precision; only narrower values or fewer operations take less"
 		}
