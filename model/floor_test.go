@@ -9,6 +9,11 @@ import (
 	"rnnbench/rnn/cell"
 )
 
+// chain is so many steps of w by g.
+func chain(steps float64, w model.Work, g model.Group) []model.Chain {
+	return []model.Chain{{Steps: steps, Work: w, Group: g}}
+}
+
 // TestFloor compares floors with ones worked out by hand, one for each bound.
 func TestFloor(t *testing.T) {
 	gpu, xeon := load(t, "h200"), load(t, "xeon")
@@ -24,30 +29,35 @@ func TestFloor(t *testing.T) {
 		seconds float64
 		parts   string
 	}{
-		{"a cluster", gpu, model.Run{Bytes: 4, FLOPs: 1e6, Launches: 2, Chains: []model.Chain{{100, small, cluster}}},
+		{"a cluster", gpu, model.Run{Bytes: 4, FLOPs: 1e6, Launches: 2, Chains: chain(100, small, cluster)},
 			model.BoundExchange, 100 * 0.3e-6, "exchange, multiply-adds, launch"},
-		{"spread", gpu, model.Run{Bytes: 4, Chains: []model.Chain{{100, small, model.Group{Blocks: 132, Groups: 1, Samples: 1, Spread: true}}}},
+		{"spread", gpu, model.Run{Bytes: 4, Chains: chain(100, small, model.Group{Blocks: 132, Groups: 1, Samples: 1, Spread: true})},
 			model.BoundExchange, 100 * 0.85e-6, "exchange"},
-		{"one block", gpu, model.Run{Bytes: 4, Chains: []model.Chain{{100, work(t, cell.RNNTanh, 128, 1, 4), model.Group{Blocks: 1, Groups: 1, Samples: 1}}}},
-			model.BoundProducts, 100 * product * 16 / 4, ""},
-		{"weights beyond registers", gpu, model.Run{Bytes: 4, Chains: []model.Chain{{100, small, model.Group{Blocks: 1, Groups: 1, Samples: 1}}}},
-			model.BoundMemory, 100 * (256*256*4 - 332*512) / 253e9, "memory SM"},
+		{"one block", gpu, model.Run{Bytes: 4, Chains: chain(100, work(t, cell.RNNTanh, 128, 1, 4), model.Group{Blocks: 1, Groups: 1, Samples: 1})},
+			model.BoundProducts, 100 * product * 16 / 4, "exchange"},
+		{"a small block", gpu, model.Run{Bytes: 4, Chains: chain(100, work(t, cell.RNNTanh, 16, 1, 4), model.Group{Blocks: 1, Groups: 1, Samples: 1})},
+			model.BoundExchange, 100 * 25e-9, "exchange"},
+		{"weights beyond registers", gpu, model.Run{Bytes: 4, Chains: chain(100, small, model.Group{Blocks: 1, Groups: 1, Samples: 1})},
+			model.BoundMemory, 100 * (256*256*4 - 332*512) / 253e9, "exchange, memory SM"},
 		{"half precision", gpu, model.Run{Bytes: 2, Tensor: true, FLOPs: 12.8 * 61e12}, model.BoundProducts, 1, "multiply-adds"},
 		{"split single precision", gpu, model.Run{Bytes: 4, Tensor: true, FLOPs: 12.8 * 61e12}, model.BoundProducts, 3, "multiply-adds"},
 		{"a measured peak", gpu, model.Run{Bytes: 4, Peak: 122e12, FLOPs: 122e12}, model.BoundProducts, 1, "multiply-adds"},
 		{"the cache of all", gpu, model.Run{Bytes: 4, Moved: 49e6, FLOPs: 1}, model.BoundMemory, 49e6 / 8.9e12, "multiply-adds, memory L2"},
-		{"main memory", gpu, model.Run{Bytes: 4, Moved: 51e6, FLOPs: 1}, model.BoundMemory, 51e6 / 4.2e12, "multiply-adds, memory DRAM"},
-		{"empty caches", gpu, model.Run{Bytes: 4, Moved: 49e6, Cold: true, FLOPs: 1}, model.BoundMemory, 49e6 / 4.2e12, "multiply-adds, memory DRAM"},
-		{"weights beyond the chip", gpu, model.Run{Bytes: 4, FLOPs: 1, Chains: []model.Chain{{10, large, all}}},
+		{"main memory", gpu, model.Run{Bytes: 4, Moved: 500e6, FLOPs: 1}, model.BoundMemory, 450e6 / 4.2e12, "multiply-adds, memory L2, memory DRAM"},
+		{"empty caches", gpu, model.Run{Bytes: 4, Moved: 49e6, Cold: true, FLOPs: 1}, model.BoundMemory, 49e6 / 4.2e12, "multiply-adds, memory L2, memory DRAM"},
+		{"weights beyond the chip", gpu, model.Run{Bytes: 4, FLOPs: 1, Chains: chain(10, large, all)},
 			model.BoundMemory, 10 * 128 * (4*2048*2048*4/128 - 332*512 - 200e3) / 8.9e12, "exchange, multiply-adds, memory L2"},
 		{"launches", gpu, model.Run{Bytes: 4, Launches: 1000, FLOPs: 1}, model.BoundLaunch, 2.9e-3, "multiply-adds, launch"},
 		{"launches of a graph", gpu, model.Run{Bytes: 4, Launches: 1000, Graph: true, FLOPs: 1}, model.BoundLaunch, 0.55e-3, "multiply-adds, launch"},
-		{"workers", xeon, model.Run{Bytes: 4, FLOPs: 1, Chains: []model.Chain{{10, work(t, cell.RNNTanh, 16, 1, 4), model.Group{}}}},
+		{"launches of four streams", gpu, model.Run{Bytes: 4, Launches: 1000, Graph: true, Streams: 4, FLOPs: 1}, model.BoundLaunch, 250 * 0.55e-6, "multiply-adds, launch"},
+		{"launched products", gpu, model.Run{Bytes: 4, FLOPs: 1, Chains: chain(10, large, model.Group{})},
+			model.BoundMemory, 10 * 4 * 2048 * 2048 * 4 / 8.9e12, "multiply-adds, memory L2, memory DRAM"},
+		{"workers", xeon, model.Run{Bytes: 4, FLOPs: 1, Chains: chain(10, work(t, cell.RNNTanh, 100, 1, 4), model.Group{})},
 			model.BoundExchange, 10 * 0.142e-6, "exchange, multiply-adds, memory L1"},
-		{"sequences of their own", xeon, model.Run{Bytes: 4, FLOPs: 1, Chains: []model.Chain{{10, work(t, cell.RNNTanh, 16, 2, 4), model.Group{}}}},
-			model.BoundProducts, 10 * 2 * 16 * 16 / 165e9 * 2, "multiply-adds, memory L1"},
-		{"weights of workers", xeon, model.Run{Bytes: 4, FLOPs: 1, Chains: []model.Chain{{10, work(t, cell.LSTM, 512, 1, 4), model.Group{}}}},
-			model.BoundMemory, 10 * 4 * 512 * 512 * 4 / 41e9, "exchange, multiply-adds, memory L3"},
+		{"one worker", xeon, model.Run{Bytes: 4, FLOPs: 1, Chains: chain(10, work(t, cell.RNNTanh, 16, 1, 4), model.Group{})},
+			model.BoundMemory, 10 * 16 * 16 * 4 / 160e9, "multiply-adds, memory L1"},
+		{"weights of workers", xeon, model.Run{Bytes: 4, FLOPs: 1, Chains: chain(10, work(t, cell.LSTM, 512, 1, 4), model.Group{})},
+			model.BoundMemory, 10 * (4*512*512*4 - 2*24576 - 2*786432) / 41e9, "exchange, multiply-adds, memory L1, memory L2, memory L3"},
 	} {
 		f, err := c.m.Floor(c.run)
 		if err != nil {
@@ -64,7 +74,7 @@ func TestFloor(t *testing.T) {
 			t.Errorf("%s: %.4g s by %s, want %.4g by %s; parts %v, want %s", c.name, f.Seconds, f.Bound, c.seconds, c.bound, names, c.parts)
 		}
 	}
-	if _, err := gpu.Floor(model.Run{Bytes: 4, Chains: []model.Chain{{1, small, model.Group{Blocks: 2}}}}); err == nil {
+	if _, err := gpu.Floor(model.Run{Bytes: 4, Chains: chain(1, small, model.Group{Blocks: 2})}); err == nil {
 		t.Error("a group without sequences has a floor")
 	}
 }

@@ -56,12 +56,16 @@ func (g Group) check() error {
 // turns is the number of turns of a group in a step of batch sequences.
 func (g Group) turns(batch int) int { return ceil(batch, g.Samples*g.Groups) }
 
-// Exchange is the least time, in seconds, in which the blocks of g get each other's states. A
-// single block exchanges nothing.
+// Exchange is the least time, in seconds, in which the blocks of g get each other's states. The threads of a
+// single block synchronise and read each other's in the block's own memory.
 func (m *Machine) Exchange(g Group) float64 {
 	switch {
 	case g.Blocks == 1:
-		return 0
+		if m.shared() == 0 {
+			return 0
+		}
+		own := m.Levels[m.shared()-1]
+		return own.C + own.L
 	case m.GPU != nil && !g.Spread:
 		return m.GPU.Push
 	}

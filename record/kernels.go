@@ -48,7 +48,7 @@ type Floor struct {
 	Seconds float64            `json:"seconds"` // of the largest part, or the sum over steps that must follow each other
 	Bound   string             `json:"bound"`   // the part that decides: "exchange", "multiply-adds", "memory" or "launch"
 	Parts   map[string]float64 `json:"parts"`   // seconds of each part alone, such as "exchange" and "memory L2"
-	Bytes   map[string]int64   `json:"bytes"`   // that must move, by the memory that they come from
+	Bytes   map[string]int64   `json:"bytes"`   // that must come through each memory
 	Share   float64            `json:"share"`   // Seconds over the measured median
 	Error   *float64           `json:"error"`   // relative error of the machine's model where it was fitted; null: not recorded
 }

@@ -1,6 +1,8 @@
 package tuner
 
 import (
+	"slices"
+
 	"rnnbench/model"
 	"rnnbench/record"
 	"rnnbench/rnn"
@@ -8,10 +10,9 @@ import (
 )
 
 // Floor is the least time that a run of l takes on m by kernels. peak is the measured rate of
-// products in FLOP/s; 0: unknown. It is nil if m is nil, or if no operation of l runs many steps.
+// products in FLOP/s; 0: unknown. It is nil if m is nil, or if another program computes l.
 func Floor(m *model.Machine, l *Layout, kernels []record.Kernel, peak float64, cold bool) (*model.Floor, error) {
-	persistent, scanned := sequences(l.Schedule)
-	if m == nil || persistent == 0 && scanned == 0 {
+	if m == nil || foreign(l.Schedule) {
 		return nil, nil
 	}
 	p := l.Problem
@@ -20,44 +21,93 @@ func Floor(m *model.Machine, l *Layout, kernels []record.Kernel, peak float64, c
 		single.Half = 0
 		m = &single
 	}
+	_, scanned := sequences(l.Schedule)
 	weight, state := valueBytes(p.Precision, m.GPU != nil)
 	r := model.Run{
-		FLOPs: float64(p.FLOPs()), Bytes: weight, Tensor: p.Precision != rnn.FP32 || l.DeviceKnobs["split"] != 2, Peak: peak,
-		Moved: givenBytes(p, weight, state), Cold: cold, Graph: l.DeviceKnobs["graph"] != 0,
+		FLOPs: float64(min(p.FLOPs(), l.Schedule.FLOPs())), Bytes: weight, Tensor: p.Precision != rnn.FP32 || l.DeviceKnobs["split"] != 2, Peak: peak,
+		Moved: scanned * state, Cold: cold, Graph: l.DeviceKnobs["graph"] != 0, Streams: l.Schedule.Streams,
 	}
-	if r.Moved += scanned * state; scanned == 0 { // the bytes of scans include states
+	if !l.Plan.Part { // else products were computed ahead
+		r.Moved += givenBytes(p, weight, state)
+	}
+	if scanned == 0 && !l.Plan.Part { // the bytes of scans include states
 		r.Moved += stateBytes(p, state)
 	}
-	if p.Precision == rnn.TF32 {
+	switch p.Precision {
+	case rnn.TF32:
 		r.Peak = max(peak, m.FLOPS*m.Half/2)
-	}
-	var work model.Work
-	if persistent > 0 {
-		var err error
-		multiplied := p.HeadUnits()
-		if p.Projection > 0 { // the projection is folded into the recurrent weights
-			multiplied = p.Hidden
-		}
-		batch := p.Batch
-		if m.GPU != nil {
-			batch = fewest(p)
-		}
-		if work, err = model.Recurrent(p.Cell, multiplied, batch, weight); err != nil {
-			return nil, err
-		}
+	case rnn.INT8: // vectors multiply four times as many values as in fp32, and tiles twice as many as in bf16
+		r.Peak = max(peak, m.FLOPS*max(4, 2*m.Half))
 	}
 	for _, k := range kernels {
 		r.Launches += k.Launches
 		if g, ok := GroupOf(k); ok && m.GPU != nil {
 			r.Tensor = r.Tensor || g.Tensor
-			r.Chains = append(r.Chains, model.Chain{Steps: float64(k.Launches*k.Group.Steps) * l.serialShare(), Work: work, Group: g})
 		}
 	}
-	if persistent > 0 && m.GPU == nil {
-		r.Chains = []model.Chain{{Steps: float64(persistent) * l.serialShare(), Work: work}}
+	var err error
+	if r.Chains, err = l.chains(kernels, weight, m.GPU != nil); err != nil {
+		return nil, err
 	}
 	f, err := m.Floor(r)
 	return &f, err
+}
+
+// foreign reports whether the vendor's library runs layers of s.
+func foreign(s *schedule.Schedule) bool {
+	return slices.ContainsFunc(s.Nodes, func(n schedule.Node) bool {
+		switch n.Op.(type) {
+		case schedule.Vendor, schedule.VendorBackward, schedule.Foreign:
+			return true
+		}
+		return false
+	})
+}
+
+// chains returns the steps of l that follow each other and multiply states by recurrent weights, of so many bytes
+// each: those of persistent kernels, or else of products. Scans have none.
+func (l *Layout) chains(kernels []record.Kernel, weight float64, gpu bool) ([]model.Chain, error) {
+	p := l.Problem
+	persistent, scanned := sequences(l.Schedule)
+	if p.Cell.Recurrent == 0 || persistent == 0 && scanned > 0 || l.Plan.Part {
+		return nil, nil
+	}
+	multiplied, batch := p.HeadUnits(), p.Batch
+	if p.Projection > 0 && persistent > 0 { // the projection is folded into the recurrent weights
+		multiplied = p.Hidden
+	}
+	if gpu {
+		batch = fewest(p)
+	}
+	work, err := model.Recurrent(p.Cell, multiplied, batch, weight)
+	if err != nil {
+		return nil, err
+	}
+	share := l.serialShare()
+	if persistent > 0 && gpu {
+		var all []model.Chain
+		for _, k := range kernels {
+			if g, ok := GroupOf(k); ok {
+				all = append(all, model.Chain{Steps: float64(k.Launches*k.Group.Steps) * share, Work: work, Group: g})
+			}
+		}
+		return all, nil
+	}
+	steps := float64(persistent)
+	if persistent == 0 {
+		steps = productSteps(p)
+	}
+	return []model.Chain{{Steps: steps * share, Work: work, Equal: 1 / share}}, nil
+}
+
+// productSteps is the number of steps of p, of all layers and heads, that multiply states by recurrent weights. The
+// first step of a pass need not, since its states may be zero.
+func productSteps(p rnn.Problem) float64 {
+	steps := p.Frames() - 1
+	if p.Pass == rnn.Train {
+		steps += p.Steps - 1
+	}
+	return float64(p.Reads() * max(1, p.Heads) * steps)
 }
 
 // fewest is how many sequences every step has: those that reach the last step.

@@ -30,9 +30,9 @@ lists the expected time of every other variant, or why that variant cannot run. 
 does so without the GPU; registers are then unknown. --passes prints what each lowering
 pass found.
 
-For persistent layers and scans it prints the floor: the least time that exchanges,
-products, bytes through each memory and launches take. The floor needs the machine's
-rates; rnnbench doctor measures those of a processor.
+It prints the floor: the least time that exchanges, products, bytes through each memory and
+launches take. It says which of them binds, and what would have to change. The floor needs
+the machine's rates; rnnbench doctor measures those of a processor.
 
 --run also runs each technique on a CPU and prints the measured time of its operations,
 grouped by kind and size: share of a run, rate, and the time that the model predicts.

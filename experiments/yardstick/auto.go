@@ -131,8 +131,15 @@ func reportAuto(recs []record.Record, on study.Target, name, title string, worst
 	if len(all) == 0 {
 		return nil, errors.New("experiments: no layer has a time by auto")
 	}
-	rep := &study.Report{Tables: []*table.Table{sumOfAuto(all, rivals, title), worstOfAuto(all, rivals, worst)}}
+	rep := &study.Report{Tables: []*table.Table{sumOfAuto(all, rivals, title), nil}}
+	var err error
+	if rep.Tables[1], err = worstOfAuto(all, rivals, worst, on); err != nil {
+		return nil, err
+	}
 	findAuto(rep, all, without, rivals)
+	if err := addFloors(rep, all, on); err != nil {
+		return nil, err
+	}
 	rep.Findings = append(rep.Findings, form.AlgorithmsAlike(recs)...)
 	drawn := form.FastestForms(recs) // a figure has room for few series
 	ch := &plots.Chart{Title: title + ": auto over other forms", Subtitle: on.Name,
@@ -245,7 +252,7 @@ func sumOfAuto(all []autoLayer, rivals []versus, title string) *table.Table {
 
 // worstOfAuto lists the layers where a rival comes closest to auto or, without rivals, where auto is the farthest behind the
 // fastest technique.
-func worstOfAuto(all []autoLayer, rivals []versus, most int) *table.Table {
+func worstOfAuto(all []autoLayer, rivals []versus, most int, on study.Target) (*table.Table, error) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b autoLayer) int {
 		x, known := a.closest()
@@ -271,15 +278,17 @@ func worstOfAuto(all []autoLayer, rivals []versus, most int) *table.Table {
 		for i := range rivals {
 			row = append(row, show.Number(l.ahead(i).At, "%.2f"))
 		}
-		if r.Floor == nil {
+		if f, err := floorOf(r, on); err != nil {
+			return nil, err
+		} else if f == nil {
 			row = append(row, show.Missing(), show.Missing())
 		} else {
-			row = append(row, table.Text(r.Floor.Bound), show.Number(100*r.Floor.Share, "%.0f %%"))
+			row = append(row, table.Text(f.Bound), show.Number(100*f.Share, "%.0f %%"))
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.Notes = []string{"the floor is the least time of a persistent layer by the machine's model; its bound is what takes that time"}
-	return t
+	t.Notes = []string{"the floor is the least time of what auto chose by the machine's model; its bound is what takes that time"}
+	return t, nil
 }
 
 // chosen returns auto's choice, as --impl takes it.

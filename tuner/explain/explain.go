@@ -45,7 +45,7 @@ type Explanation struct {
 	Kernels  []record.Kernel   `json:"kernels"` // null: the device does not say
 	Choices  []Choice          `json:"choices"`
 	Expected *record.Predicted `json:"expected"` // time of a run's persistent kernels
-	Floor    *Floor            `json:"floor"`    // null: the machine is unknown, or no operation runs many steps
+	Floor    *Floor            `json:"floor"`    // null: the machine is unknown, or another program computes
 	Passes   []Pass            `json:"passes"`
 	Measured *Measured         `json:"measured"` // null: it was not run
 

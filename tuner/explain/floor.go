@@ -2,9 +2,11 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 
 	"rnnbench/model"
 	"rnnbench/plots/quantity"
+	"rnnbench/rnn"
 	"rnnbench/tuner"
 )
 
@@ -13,6 +15,7 @@ type Floor struct {
 	Seconds float64     `json:"seconds"`
 	Bound   string      `json:"bound"`
 	Parts   []FloorPart `json:"parts"`
+	Lower   string      `json:"lower"` // what would have to change, so that the part that binds takes less time
 	Error   *float64    `json:"error"` // relative error of the machine's model where it was fitted; null: not recorded
 }
 
@@ -38,21 +41,65 @@ func (e *Explanation) AddFloor(m *model.Machine, l *tuner.Layout) error {
 	if f == nil || err != nil {
 		return err
 	}
-	e.Floor = &Floor{Seconds: f.Seconds, Bound: f.Bound, Parts: []FloorPart{}, Error: orNil(f.Error)}
+	e.Floor = &Floor{Seconds: f.Seconds, Bound: f.Bound, Parts: []FloorPart{}, Lower: lower(m, l, f), Error: orNil(f.Error)}
 	for _, p := range f.Parts {
 		e.Floor.Parts = append(e.Floor.Parts, FloorPart{Name: p.String(), Seconds: p.Seconds, Count: p.Count, Each: orNil(p.Each), Rate: orNil(p.Rate)})
 	}
 	return nil
 }
 
-// notes describes f and its parts in words.
-func (f *Floor) notes() []string {
+// lower says what would have to change, so that the part of f that binds takes less time.
+func lower(m *model.Machine, l *tuner.Layout, f *model.Floor) string {
+	switch f.Bound {
+	case model.BoundExchange:
+		each := 0.0
+		for _, p := range f.Parts {
+			if p.Bound == f.Bound {
+				each = p.Each
+			}
+		}
+		switch {
+		case m.GPU == nil:
+			return "workers meet after each step; only fewer steps in a row take less, such as layers that run side by side"
+		case each < m.GPU.Push:
+			return "the threads of a block wait for each other's states in each step; only fewer steps in a row take less, such as layers that run side by side"
+		case each > m.GPU.Push:
+			return "blocks all over the GPU wait for each other's states in each step; layers that fit a cluster wait less, and only fewer steps in a row avoid it"
+		}
+		return "the blocks of a cluster wait for each other's states in each step; only fewer steps in a row take less, such as layers that run side by side"
+	case model.BoundProducts:
+		if f.Chain == f.Seconds && m.GPU != nil {
+			return "each step waits for the products of one sequence by one group of blocks; larger groups or narrower values take less"
+		}
+		if l.Problem.Precision == rnn.FP32 {
+			return "products run at the peak of this precision; only narrower values or fewer operations take less"
+		}
+		return "products run at the peak of this precision; only fewer operations take less"
+	case model.BoundLaunch:
+		if l.DeviceKnobs["graph"] == 0 {
+			return "the host launches one kernel after the other; graph=1 launches them faster, and fusion or persistent kernels need fewer"
+		}
+		return "kernels start one after the other; only fewer kernels take less: fusion, larger batches of input products, or persistent kernels"
+	}
+	again := slices.ContainsFunc(f.Parts, func(p model.Part) bool { return p.Memory == f.Memory && p.Again > p.Count/2 })
+	if again {
+		return fmt.Sprintf("each step reads weights from %s again; narrower values or fewer units would let nearer memory keep them, and more sequences share a reading", f.Memory)
+	}
+	return fmt.Sprintf("inputs, weights and outputs pass through %s once; only narrower values or fewer of them take less", f.Memory)
+}
+
+// notes describes f and its parts in words, and the share that a run reached; nil: it was not run.
+func (f *Floor) notes(run *Measured) []string {
 	if f == nil {
 		return nil
 	}
 	notes := []string{fmt.Sprintf("floor: a run takes at least %s, by %s; parts may overlap:", quantity.SI(f.Seconds, "s"), f.Bound)}
 	for _, p := range f.Parts {
 		notes = append(notes, "floor: "+p.text())
+	}
+	notes = append(notes, fmt.Sprintf("floor: bound by %s: %s", f.Bound, f.Lower))
+	if run != nil {
+		notes = append(notes, fmt.Sprintf("floor: a run took %s, so it reached %s of its floor", quantity.SI(run.Plain, "s"), quantity.Percent(f.Seconds/run.Plain)))
 	}
 	return notes
 }

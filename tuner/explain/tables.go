@@ -92,7 +92,7 @@ func (e *Explanation) operations(title string, notes []string) *table.Table {
 	}
 	t.Notes = append(t.Notes, notes...)
 	if len(e.Kernels) == 0 { // else the kernels' table has it
-		t.Notes = append(t.Notes, e.Floor.notes()...)
+		t.Notes = append(t.Notes, e.Floor.notes(e.Measured)...)
 	}
 	return t
 }
@@ -131,7 +131,7 @@ func (e *Explanation) times() (notes []string) {
 		}
 		notes = append(notes, fmt.Sprintf("predicted time of the %s: %s%s by the model %q; %s", p.Part, quantity.SI(p.Seconds, "s"), e.parts(), p.Model, within))
 	}
-	return append(notes, e.Floor.notes()...)
+	return append(notes, e.Floor.notes(e.Measured)...)
 }
 
 // parts says which steps make up the predicted time; "" if they do not add up to it.

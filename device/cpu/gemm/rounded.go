@@ -24,6 +24,9 @@ const (
 	// roundedRows is the least number of rows, and of columns, of a product that is rounded
 	// although its right factor was not packed ahead.
 	roundedRows = 16
+	// narrowWork is the most multiply-adds of pairs for each rounded row, or for each k of a product whose right
+	// factor was not packed ahead, for which rounding takes longer than it saves.
+	narrowWork = 1 << 10
 )
 
 // A rounder runs products with rounded factors, with the kernels of an engine.
@@ -57,7 +60,8 @@ func (e rounder) rounds(p *Product) bool {
 		return false
 	}
 	if p.Packed == nil {
-		return min(p.M, p.N) >= roundedRows && p.K >= amx.StepK
+		narrow := !e.inTiles(p, p.M) && p.M*p.columns() <= narrowWork
+		return min(p.M, p.N) >= roundedRows && p.K >= amx.StepK && (e.always || !narrow)
 	}
 	return p.K > 1 && e.pays(p)
 }
@@ -68,7 +72,7 @@ func (e rounder) pays(p *Product) bool {
 	const start, call = 4 << 10, 5 << 10
 	work := p.M * p.N * p.K
 	if !e.inTiles(p, p.M) {
-		return e.always || work >= start
+		return e.always || work >= start && p.N*p.K > narrowWork
 	}
 	return e.always || work >= start+callsOf(p)*call
 }

@@ -43,6 +43,30 @@ func TestStepsCoverK(t *testing.T) {
 	}
 }
 
+// TestNarrowProductsAreNotRounded: pairs need enough multiply-adds for each rounded row or, where nothing was packed
+// ahead, for each k.
+func TestNarrowProductsAreNotRounded(t *testing.T) {
+	e := New(simd.Model(simd.AVX512BF16), 1<<20)
+	for _, c := range []struct {
+		m, n, k int
+		packed  bool
+		rounded bool
+	}{{9000, 25, 25, true, false}, {9000, 64, 16, true, false}, {9000, 48, 48, true, true}, {9000, 16, 512, true, true},
+		{25, 25, 9000, false, false}, {64, 16, 9000, false, false}, {48, 48, 9000, false, true}, {128, 32, 9000, false, true}} {
+		p := &Product{M: c.m, N: c.n, K: c.k, Format: simd.BF16}
+		if c.packed {
+			p.Packed = []float32{}
+		}
+		if ok := (rounder{e}).rounds(p); ok != c.rounded {
+			t.Errorf("%+v: rounded is %v", c, ok)
+		}
+	}
+	p := &Product{M: 25, N: 16, K: 9000, Format: simd.BF16, Second: &Product{N: 48}}
+	if !(rounder{e}).rounds(p) {
+		t.Error("two products beside each other are not rounded, though they share rounded rows")
+	}
+}
+
 // TestSmallProductsAreWidened: a product is not rounded if a call of the unit costs more than it
 // saves. It then needs no more scratch than a larger product.
 func TestSmallProductsAreWidened(t *testing.T) {
