@@ -16,13 +16,16 @@ var _ device.Hosted = (*program)(nil)
 type hosting struct {
 	of     *program
 	places []hostedPlace
-	parts  []*program // nil: not made yet
+	parts  []*program      // nil: not made yet
+	packs  map[int][]*pack // steady ones, by the matrix that they read; made with parts
+	steady []*pack         // of a part, those in it
 }
 
 // A hostedPlace is rows of a matrix that moves copy.
 type hostedPlace struct {
 	rows    matrix
 	offsets []int    // nil: rows lie one after another
+	matrix  int      // its number
 	zeroed  *zeroing // of the matrix
 }
 
@@ -36,7 +39,7 @@ func (h *hosting) Place(v schedule.View, offsets []int) (device.Place, error) {
 	case offsets != nil && len(offsets) != v.Rows:
 		return 0, fmt.Errorf("cpu: there are %d offsets for %d rows of matrix %s", len(offsets), v.Rows, v.M.Name)
 	}
-	h.places = append(h.places, hostedPlace{(&binder{program: h.of}).matrix(v), offsets, h.of.zeroed[v.M.ID]})
+	h.places = append(h.places, hostedPlace{(&binder{program: h.of}).matrix(v), offsets, v.M.ID, h.of.zeroed[v.M.ID]})
 	return device.Place(len(h.places) - 1), nil
 }
 
@@ -50,9 +53,11 @@ func (h *hosting) Do(w device.Work, _ uintptr) error {
 		return err
 	}
 	for _, m := range w.In {
-		if z := h.places[m.Place].zeroed; z != nil {
-			z.known = false
+		at := &h.places[m.Place]
+		if at.zeroed != nil {
+			at.zeroed.known = false
 		}
+		h.changed(at.matrix)
 	}
 	little := !w.Prepare || h.preparesLittle()
 	if little && h.moves(w.In) < large && h.moves(w.Out) < large && (part == nil || part.awake == 1) {
@@ -71,6 +76,7 @@ func (h *hosting) Do(w device.Work, _ uintptr) error {
 		if err := s.together(func(run func(n int)) { run(1) }); err != nil {
 			return err
 		}
+		part.keep()
 	}
 	return h.move(w.Out, (*hostedPlace).take)
 }
@@ -81,6 +87,7 @@ func (h *hosting) part(i int) (*program, error) {
 		return nil, nil
 	}
 	if h.parts == nil {
+		h.packs = findSteady(h.of)
 		h.parts = divide(h.of)
 	}
 	if i >= len(h.parts) {
@@ -105,6 +112,7 @@ func (h *hosting) alone(w *device.Work, part *program) (err error) {
 			if err = s.end(nil); err != nil {
 				return
 			}
+			part.keep()
 		}
 		for _, m := range w.Out {
 			h.places[m.Place].take(m, 0, 1)
@@ -273,6 +281,7 @@ func partOf(p *program, from, to int) *program {
 		}
 		out.nodes = append(out.nodes, n)
 	}
+	out.packs, out.steady = p.packs, steadyOf(out.nodes)
 	if p.teams == 1 {
 		out.awake = needed(out.nodes, p.device.workers)
 	}

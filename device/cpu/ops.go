@@ -202,9 +202,14 @@ type pack struct {
 	format simd.Format
 	src    gemm.Matrix
 	k, n   int
+	steady bool // src changes only between the runs of a host program
+	kept   bool // dst holds what src does
 }
 
 func (w *pack) share(part, parts int, s *scratch) {
+	if w.kept {
+		return
+	}
 	w.engine.Pack(w.dst, w.format, w.src, w.k, w.n, part, parts, s.gemm)
 }
 

@@ -113,6 +113,7 @@ func (p *program) Write(m *schedule.Matrix, src []float32) error {
 	if w := p.zeroed[m.ID]; w != nil {
 		w.known = false
 	}
+	p.changed(m.ID)
 	mem, err := p.reach(m, len(src))
 	copy(mem, src)
 	return err
@@ -182,6 +183,9 @@ func (p *program) Run(n int) (device.Sample, error) {
 func (p *program) reset() {
 	p.done = 0
 	forgetZeroed(p.zeroed)
+	for m := range p.packs {
+		p.changed(m)
+	}
 	p.begun.Store(0)
 	p.admitted.Store(0)
 	for s := range p.progress {

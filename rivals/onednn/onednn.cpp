@@ -7,8 +7,9 @@
 //     rnnbench sweep --rival rivals/onednn.toml --impl onednn,cudnnstyle
 //
 // Inference and training use their own primitives. Weights are brought into the formats
-// that oneDNN chooses before anything is timed. A stack is one primitive, or two where the
-// first layer has another width. docs/rivals.md describes the protocol.
+// that oneDNN chooses before anything is timed or, with the knob pack=1, in each run: training
+// changes them. A stack is one primitive, or two where the first layer has another width.
+// docs/rivals.md describes the protocol.
 #include <omp.h>
 
 #include <chrono>
@@ -74,7 +75,7 @@ memory fresh(const md &d) {
 // A Point is what is computed: sizes as in the protocol.
 struct Point {
     std::string cell;
-    bool train, lstm, gru, peep;
+    bool train, lstm, gru, peep, pack;
     dt type;
     int I, H, L, B, T;
     std::vector<int> gates; // of torch.nn, in oneDNN's order
@@ -84,6 +85,7 @@ struct Point {
           T(number(m, "steps")) {
         peep = cell == "lstm-peephole";
         lstm = cell == "lstm" || peep;
+        pack = number(m, "pack");
         gru = cell == "gru";
         if (lstm) gates = {0, 1, 2, 3};
         else if (gru) gates = {1, 0, 2}; // update, reset, new
@@ -104,6 +106,7 @@ struct Part {
     md wl, wi, bwl, bwi, dwl, dwi, ws;
     primitive forward, backward;
     std::unordered_map<int, memory> run, back;
+    std::vector<std::pair<memory, memory>> packs; // what each run brings into another format
 
     Part(const Point &p, int first, int n, int width) : p(p), first(first), n(n), width(width) {
         auto dir = rnn_direction::unidirectional_left2right;
@@ -160,6 +163,16 @@ struct Part {
         return m;
     }
 
+    // packed is a matrix of weights in a format that oneDNN chooses.
+    memory packed(int w, std::vector<float> &v, const md &to) {
+        memory m = given(plain(w), v, to);
+        if (p.pack) {
+            packs.emplace_back(memory(plain(w), cpu), m);
+            memcpy(packs.back().first.get_data_handle(), v.data(), 4 * v.size());
+        }
+        return m;
+    }
+
     std::vector<float> weights(const Arrays &a, const char *name, int w) const {
         std::vector<float> v(size_t(n) * w * p.G() * p.H);
         for (int l = 0; l < n; l++) {
@@ -194,7 +207,7 @@ struct Part {
     // bind makes the arguments. x is what the layers read, dy the gradient of what they give.
     void bind(const Arrays &a, memory x, memory dy) {
         auto W = weights(a, "weight_ih", width), R = weights(a, "weight_hh", p.H), b = biases(a), h = band(a, "h_0");
-        auto wlm = given(plain(width), W, wl), wim = given(plain(p.H), R, wi), bm = given(bias(), b, bias());
+        auto wlm = packed(width, W, wl), wim = packed(p.H, R, wi), bm = given(bias(), b, bias());
         run = {{DNNL_ARG_SRC_LAYER, x}, {DNNL_ARG_SRC_ITER, given(iter(dt::f32), h, iter(p.type))}, {DNNL_ARG_WEIGHTS_LAYER, wlm}, {DNNL_ARG_WEIGHTS_ITER, wim}, {DNNL_ARG_BIAS, bm}, {DNNL_ARG_DST_LAYER, fresh(seq(p.H, p.type))}, {DNNL_ARG_DST_ITER, fresh(iter(p.type))}};
         if (p.lstm) {
             auto c = band(a, "c_0");
@@ -209,8 +222,8 @@ struct Part {
         if (!p.train) return;
         run[DNNL_ARG_WORKSPACE] = fresh(ws);
         back = run;
-        back[DNNL_ARG_WEIGHTS_LAYER] = given(plain(width), W, bwl);
-        back[DNNL_ARG_WEIGHTS_ITER] = given(plain(p.H), R, bwi);
+        back[DNNL_ARG_WEIGHTS_LAYER] = packed(width, W, bwl);
+        back[DNNL_ARG_WEIGHTS_ITER] = packed(p.H, R, bwi);
         back[DNNL_ARG_DIFF_SRC_LAYER] = fresh(seq(width, dt::f32));
         back[DNNL_ARG_DIFF_DST_LAYER] = dy;
         back[DNNL_ARG_DIFF_WEIGHTS_LAYER] = fresh(dwl);
@@ -294,6 +307,8 @@ struct Stack {
     }
 
     void run() {
+        for (auto &part : parts)
+            for (auto &m : part.packs) reorder(m.first, m.second).execute(queue, m.first, m.second);
         for (auto &part : parts) part.forward.execute(queue, part.run);
         for (auto part = parts.rbegin(); p.train && part != parts.rend(); part++) {
             part->clear();
@@ -329,7 +344,7 @@ struct Stack {
 std::string hello() {
     auto *v = dnnl_version();
     std::ostringstream s;
-    s << "{\"name\":\"onednn\",\"version\":\"" << v->major << "." << v->minor << "." << v->patch << "\",\"devices\":[\"cpu\"],\"precisions\":[\"fp32\",\"bf16\"]}";
+    s << "{\"name\":\"onednn\",\"version\":\"" << v->major << "." << v->minor << "." << v->patch << "\",\"devices\":[\"cpu\"],\"precisions\":[\"fp32\",\"bf16\"],\"knobs\":[{\"name\":\"pack\",\"values\":[0,1],\"internal\":true}]}";
     return s.str();
 }
 

@@ -99,8 +99,9 @@ const (
 	// inTurn is the number of bands that are multiplied with a group of columns before the next
 	// group.
 	inTurn = 4
-	// wideRows is how many rows of a strip are packed before they are narrowed.
-	wideRows = 64
+	// wideRows × wideStrips is how much is packed before it is narrowed: 16 KiB.
+	wideRows   = 64
+	wideStrips = 4
 	// defaultL2 is the size of L2 that New assumes if it is unknown.
 	defaultL2 = 1 << 20
 )
@@ -126,8 +127,8 @@ func (e *Engine) Kernels() *simd.Kernels { return e.k }
 // A Scratch is the memory of one worker. It may serve any number of products, one at a time.
 type Scratch struct {
 	buf  []float32
-	wide [wideRows * width]float32 // part of a strip about to be narrowed
-	part [1024]float32             // for sums of rows
+	wide [wideRows * wideStrips * width]float32 // parts of strips about to be narrowed
+	part [1024]float32                          // for sums of rows
 	tile simd.Tile
 	sums simd.Tile
 	dot  simd.Dot

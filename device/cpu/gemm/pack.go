@@ -28,12 +28,32 @@ func (e *Engine) Pack(dst []float32, f simd.Format, b Matrix, k, n, worker, work
 			})
 		}
 	default:
+		packHalves(e, dst, f, b, k, from, to, n, s)
+	}
+}
+
+// packHalves packs strips from … to-1 in 16 bits, by way of s.wide. It reads side by side what lies
+// so in memory: rows of several strips or, if b is transposed, all of one strip. Rows of single strips
+// are kilobytes apart, and reading them takes twice as long.
+func packHalves(e *Engine, dst []float32, f simd.Format, b Matrix, k, from, to, n int, s *Scratch) {
+	block := func(at, end, strip, last int) {
+		wide := (end - at) * width
+		e.pack(s.wide[:], b, at, end, strip*width, min(n, last*width))
+		for i := range last - strip {
+			e.k.Narrow(dst[((strip+i)*k+at)*f.RowFloats():], s.wide[i*wide:][:wide], f)
+		}
+	}
+	if b.Trans {
 		for strip := from; strip < to; strip++ {
 			for at := 0; at < k; at += wideRows {
-				end := min(k, at+wideRows)
-				e.pack(s.wide[:], b, at, end, strip*width, min(n, (strip+1)*width))
-				e.k.Narrow(dst[(strip*k+at)*f.RowFloats():], s.wide[:(end-at)*width], f)
+				block(at, min(k, at+wideRows), strip, strip+1)
 			}
+		}
+		return
+	}
+	for at := 0; at < k; at += wideRows {
+		for strip := from; strip < to; strip += wideStrips {
+			block(at, min(k, at+wideRows), strip, min(to, strip+wideStrips))
 		}
 	}
 }
