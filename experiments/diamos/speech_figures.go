@@ -87,17 +87,17 @@ func drawDepths(rep *study.Report, k kind, recs []record.Record, on study.Target
 	}
 }
 
-// drawBatches draws both passes of the network of Figure 7 over the minibatch.
+// drawBatches draws both passes of a network over the minibatch.
 func drawBatches(rep *study.Report, recs []record.Record, on study.Target) {
 	recs = pick.Where(recs, func(p record.Point) bool {
 		n, ok := rowOf(p)
-		return ok && n.figure7()
+		return ok && n.swept()
 	})
-	d := newDrawing("Diamos Figure 7: throughput of the network over the minibatch", plots.Axis{Title: "Minibatch", Scale: plots.Log, Format: quantity.Size}, on)
+	d := newDrawing("Diamos Table 3: throughput of the shallowest network over the minibatch", plots.Axis{Title: "Minibatch", Scale: plots.Log, Format: quantity.Size}, on)
 	for _, pass := range []struct{ name, title string }{{"train", "training"}, {"forward", "forward"}} {
 		of := pick.Where(recs, func(p record.Point) bool { return p.Pass == pass.name })
 		if len(of) > 0 {
-			d.Subtitle = fmt.Sprintf("%s · %s · T=%d", on.Name, layersWord(of[0].Point.Layers), of[0].Point.Steps)
+			d.Subtitle = fmt.Sprintf("%s · %s of %d units · T=%d", on.Name, layersWord(of[0].Point.Layers), of[0].Point.Hidden, of[0].Point.Steps)
 		}
 		d.panel(pass.title, of, func(p record.Point) int { return p.Batch })
 	}

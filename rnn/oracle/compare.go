@@ -188,12 +188,12 @@ const amplified = 16
 func (w Tensor) tolerance(p rnn.Problem, unit float64) float64 {
 	most := Tolerance(p, w.Gradient, unit)
 	if e, ok := expect(w.data, w.Name, unit); ok {
+		if p.Norm == rnn.NormBatch {
+			most = max(most, min(amplified*most, e.tolerance()))
+		}
 		e.error = max(e.error, e.sides)
 		if e.jumps { // which the formula knows nothing of
 			return e.tolerance()
-		}
-		if p.Norm == rnn.NormBatch {
-			most *= amplified
 		}
 		if measured := e.tolerance(); measured < most { // it is no number where the measured values overflow
 			return measured

@@ -65,10 +65,9 @@ func measureCost(p rnn.Problem, distinct int) float64 {
 const measuredSteps = 4
 
 // shorten returns the part of p, of so many distinct sequences, that a measure evaluates: p itself if
-// it is small. So it is where layers normalise over the minibatch: deep networks amplify errors, the more or the
-// less as statistics are of other rows.
+// it is small.
 func shorten(p rnn.Problem, distinct int) (q rnn.Problem, sequences int) {
-	if measureCost(p, distinct) <= measureFLOPs || p.Norm == rnn.NormBatch {
+	if measureCost(p, distinct) <= measureFLOPs {
 		return p, distinct
 	}
 	one := p
