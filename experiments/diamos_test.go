@@ -75,50 +75,6 @@ func TestTrainedIsMeasured(t *testing.T) {
 	}
 }
 
-// TestSameStacks: means are of the stacks that all techniques trained.
-func TestSameStacks(t *testing.T) {
-	recs := planned(t, "diamos-speech", gpu)
-	one := recs[0].Point
-	recs = slices.DeleteFunc(recs, func(r record.Record) bool { return r.Impl.Label == "persistent" && r.Point == one })
-	rep := report(t, "diamos-speech", recs, gpu)
-	n := 0
-	for _, s := range rep.Findings {
-		if strings.Contains(s, "as fast as naive") {
-			n++
-			if !strings.Contains(s, "over the 11 stacks") {
-				t.Error(s)
-			}
-		}
-	}
-	if n < 3 {
-		t.Errorf("%d means: %q", n, rep.Findings)
-	}
-}
-
-// TestStackChecks: the report says at how many steps states were checked, and over how many gradients,
-// which may be fewer.
-func TestStackChecks(t *testing.T) {
-	recs := planned(t, "diamos-speech", gpu)
-	for i := range recs {
-		recs[i].Verify = &record.Verify{OK: true, Method: record.VerifyStepwise, Steps: recs[i].Point.Steps, Shorter: 3}
-		if recs[i].Impl.Label == "naive" {
-			recs[i].Verify = &record.Verify{OK: true, Method: record.VerifyShorter, Steps: 3, States: recs[i].Point.Steps}
-		}
-	}
-	said := about(report(t, "diamos-speech", recs, gpu), "gradients were checked")
-	if !strings.Contains(said, "The states of every technique were checked at every step") || !strings.Contains(said, "naive 3, cudnnstyle 20") || !strings.Contains(said, "over the fewer steps too") {
-		t.Error(said)
-	}
-	for i := range recs {
-		if recs[i].Impl.Label == "naive" { // as early records have it
-			recs[i].Verify.States = 0
-		}
-	}
-	if said = about(report(t, "diamos-speech", recs, gpu), "gradients were checked"); !strings.Contains(said, "states were checked: naive not recorded, cudnnstyle 20") {
-		t.Error(said)
-	}
-}
-
 // TestModelOnOtherPoints: layers to which the model was not fitted are planned, and the report counts
 // them apart from those to which it was.
 func TestModelOnOtherPoints(t *testing.T) {

@@ -108,11 +108,11 @@ func TestPanelsInOrder(t *testing.T) {
 	}
 }
 
-// TestNoEmptyPanel: a table of stacks of which none was measured has a note, not an empty panel.
+// TestNoEmptyPanel: a table of networks of which none was measured has a note, not an empty panel.
 func TestNoEmptyPanel(t *testing.T) {
 	rep := reportWithout(t, "diamos-speech", func(r record.Record) bool { return r.Point.Hidden == 1152 })
 	ch := rep.Figures[0].Figure.(*plots.Chart)
-	if len(ch.Panels) != 1 || !slices.Contains(ch.Notes, "No stack of Table 3 was measured.") {
+	if len(ch.Panels) != 1 || !slices.Contains(ch.Notes, "No network of Table 3 was measured.") {
 		t.Errorf("%d panels, notes %q", len(ch.Panels), ch.Notes)
 	}
 }

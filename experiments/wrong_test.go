@@ -32,7 +32,7 @@ func TestReportsNameWrongAnswers(t *testing.T) {
 	recs := recordsOf(e.Parts(study.Full, gpu))
 	wrong := 0
 	for i := range recs {
-		if r := &recs[i]; r.Impl.Label == "persistent" && r.Point.Layers >= 72 && r.Point.Hidden < 1152 {
+		if r := &recs[i]; r.Impl.Name == "persistent" && r.Point.Layers >= 72 && r.Point.Hidden < 1152 {
 			r.Status, r.Stats = record.Incorrect, nil
 			r.Verify = &record.Verify{Tensor: "dx", Error: 0.056, Tolerance: 0.00059}
 			wrong++
@@ -46,7 +46,7 @@ func TestReportsNameWrongAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := finding(t, rep, "Wrong answers")
-	for _, want := range []string{"persistent at rnn-relu train H=544 B=4 T=350 L=72", "H=480", "dx", "0.056", "0.00059"} {
+	for _, want := range []string{"persistent, graph at rnn-crelu", "train H=544 B=4 T=350 L=72", "H=480", "dx", "0.056", "0.00059"} {
 		if !strings.Contains(found, want) {
 			t.Errorf("%q lacks %q", found, want)
 		}

@@ -1,306 +1,215 @@
 package diamos
 
 import (
-	"fmt"
 	"math"
-	"slices"
-	"strings"
+	"sync"
 
-	"rnnbench/experiments/estimate"
+	"rnnbench/cells"
 	"rnnbench/experiments/form"
-	"rnnbench/experiments/pick"
-	"rnnbench/experiments/show"
 	"rnnbench/experiments/study"
-	"rnnbench/plots"
-	"rnnbench/plots/quantity"
-	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/tuner/grid"
 )
 
-// A stack is a row of Table 2 or 3: a number of recurrent layers and of units.
-type stack struct {
+// Speech is the experiment diamos-speech. Before it had whole networks, it measured stacks of recurrent
+// layers alone.
+var Speech = study.Experiment{
+	ID: "diamos-speech", Title: "Very deep speech models: throughput and parameters, without word error rates",
+	Source: "Diamos et al. 2016, Figure 7 and Tables 1, 2 and 3",
+	Unlike: "speed alone, since the data are private; diamos-depth trains such networks on generated speech; a row convolution ends each module, where the paper has ten in all; convolutions read each step; sizes that the paper does not print are those of Deep Speech 2; records of an earlier program are of the recurrent layers alone",
+	Parts:  speechParts, Earlier: stackParts,
+	Report: reportSpeech,
+}
+
+// A network is a row of Table 1, 2 or 3. All have the architecture of Figure 7: two convolutions, modules of
+// recurrent layers that end in a row convolution, each with a shortcut, and a fully connected layer. That layer
+// gives the characters here: the parameters that the paper prints leave no room for another.
+type network struct {
 	table, layers, hidden int
+	skip                  int     // layers that a shortcut spans; 0: there is none
 	wer                   float64 // word error rate that the paper prints
 	millions              float64 // of parameters, as the paper prints them; 0: it does not
 }
 
-// stacks returns the rows of both tables. Table 2 keeps the number of parameters. Table 3 keeps that
-// of a layer, from which its units follow (2·1152² = 2.65 M).
-func stacks() []stack {
-	return []stack{
-		{2, 8, 1632, 33.61, 0}, {2, 24, 928, 31.99, 0}, {2, 40, 704, 31.64, 0}, {2, 56, 608, 30.67, 0}, {2, 72, 544, 33.35, 0}, {2, 88, 480, 42.67, 0},
-		{3, 8, 1152, 35.69, 22}, {3, 24, 1152, 31.32, 65}, {3, 40, 1152, 28.90, 107}, {3, 56, 1152, 28.12, 149}, {3, 72, 1152, 27.84, 192}, {3, 88, 1152, 27.23, 234},
+// networks returns the rows of all tables. Table 2 keeps the number of parameters, Table 3 that of a layer,
+// from which its units follow: 2·1152² are 2.65 million.
+func networks() []network {
+	var all []network
+	for skip, wer := range skips() {
+		all = append(all, network{1, 48, 1152, skip, wer, 0})
 	}
+	return append(all,
+		network{2, 8, 1632, 4, 33.61, 0}, network{2, 24, 928, 4, 31.99, 0}, network{2, 40, 704, 4, 31.64, 0},
+		network{2, 56, 608, 4, 30.67, 0}, network{2, 72, 544, 4, 33.35, 0}, network{2, 88, 480, 4, 42.67, 0},
+		network{3, 8, 1152, 4, 35.69, 22}, network{3, 24, 1152, 4, 31.32, 65}, network{3, 40, 1152, 4, 28.90, 107},
+		network{3, 56, 1152, 4, 28.12, 149}, network{3, 72, 1152, 4, 27.84, 192}, network{3, 88, 1152, 4, 27.23, 234})
 }
 
 // skips returns the word error rates of Table 1, of 48 layers of 1152 units. The index is the number
 // of layers that each skip connection spans; 0: there is none.
 func skips() []float64 { return []float64{100, 38.77, 33.28, 30.32, 29.40, 29.82, 30.04, 29.87, 27.44} }
 
-// parameters is the number of weights of the recurrent layers.
-func (s stack) parameters() float64 {
-	return 2 * float64(s.layers) * float64(s.hidden) * float64(s.hidden)
-}
+// figure7 reports whether n is the network of Figures 5 and 8, whose layers Figure 7 counts.
+func (n network) figure7() bool { return n.table == 1 && n.skip == 4 }
 
-// printed returns the parameters that the paper prints, as a cell.
-func (s stack) printed() table.Cell {
-	if s.millions == 0 {
-		return show.Missing()
+// What all networks share. The paper prints the steps of its average utterance, 350, which are 20 ms long,
+// and that outputs know 800 ms of the future. Deep Speech 2 (Amodei et al. 2015), which the networks are
+// said to be almost identical to, has these convolutions of spectrograms of 161 bands, and 29 characters.
+const (
+	frames     = 350
+	future     = 40 // steps
+	bands      = 161
+	characters = 29
+	convolved  = "32x11x41/2+32x11x21/2"
+	spoken     = 100 // labels of a transcript
+)
+
+// The quick size has an eighth of the units, fewer steps and narrower convolutions.
+const (
+	quickShare     = 8
+	quickFrames    = 20
+	quickBands     = 40
+	quickConvolved = "4x3x11/2+4x3x5/2"
+	quickSpoken    = 6
+)
+
+// clipped registers the recurrent unit of Deep Speech, and returns its name.
+var clipped = sync.OnceValue(func() string {
+	c, err := cells.Load("rnn-crelu")
+	if err != nil {
+		panic(err) // it is embedded
 	}
-	return table.Number(1e6*s.millions, fmt.Sprintf("%.0f M", s.millions))
+	return c.Name
+})
+
+// lookahead is how many steps each row convolution reads, so that all together read those of the future.
+func (n network) lookahead() int {
+	ends := 1
+	if n.skip > 0 {
+		ends = n.layers / n.skip
+	}
+	return 1 + int(math.Round(future/float64(ends)))
 }
 
-// point is the training of s: at minibatch 4, which the paper's kernels make
-// efficient, and over its average utterance of 350 steps. The quick one has an
-// eighth of the units.
-func (s stack) point(size study.Size) record.Point {
-	p := record.Point{Cell: "rnn-relu", Pass: "train", Hidden: s.hidden, Input: s.hidden, Layers: s.layers, Batch: 4, Steps: 350, Precision: "fp32"}
+// point is a pass of the whole network on so many utterances.
+func (n network) point(size study.Size, pass string, batch int) record.Point {
+	p := record.Point{Cell: clipped(), Pass: pass, Input: bands, Conv: convolved, Hidden: n.hidden, Layers: n.layers, Batch: batch, Steps: frames, Precision: "fp32",
+		Skip: n.skip, Lookahead: n.lookahead(), Norm: "batch", Output: characters, Transcript: spoken}
 	if size == study.Quick {
-		p.Hidden /= 8
-		p.Input, p.Steps = p.Hidden, 20
+		p.Hidden /= quickShare
+		p.Input, p.Conv, p.Steps, p.Transcript = quickBands, quickConvolved, quickFrames, quickSpoken
+		p.Lookahead = min(p.Lookahead, quickFrames)
 	}
 	return p
 }
 
-// Speech is the experiment diamos-speech.
-var Speech = study.Experiment{
-	ID: "diamos-speech", Title: "Very deep speech models: training throughput of the stacks, without word error rates",
-	Source: "Diamos et al. 2016, Tables 1, 2 and 3 and Figure 8",
-	Unlike: "throughput of the recurrent stacks alone, 48 of 61 layers in Figure 7: no skip connections, batch normalisation, convolutions, CTC or momentum; the data are private",
-	Parts: func(size study.Size, on study.Target) []study.Part {
-		var list []record.Point
-		for _, s := range stacks() {
-			list = append(list, s.point(size))
-		}
-		ladder := form.Ladder(1)
-		specs := []grid.Spec{study.Spec("naive", "naive", nil), study.Spec("cudnnstyle", "cudnnstyle", ladder[len(ladder)-2].Knobs)}
-		return []study.Part{{Points: list, Specs: on.WithGPU(append(specs, persistentSpecs()...), append([]grid.Spec{study.Graphed("cudnnstyle, graph", specs[1])}, form.GridForms(size)...)...)}}
-	},
-	Report: func(recs []record.Record, on study.Target) (*study.Report, error) {
-		rep := &study.Report{}
-		reportWordErrors(rep)
-		parameterClaim(rep)
-		reportStacks(rep, recs, on)
-		return rep, nil
-	},
+// raw is point without batch normalisation, with units that cuDNN has.
+func (n network) raw(size study.Size, pass string, batch int) record.Point {
+	p := n.point(size, pass, batch)
+	p.Cell, p.Norm = "rnn-relu", ""
+	return p
 }
 
-// reportWordErrors lists the word error rates, which cannot be measured, and says why.
-func reportWordErrors(rep *study.Report) {
-	const why = "not reproducible: 500 hours of private speech"
-	t := &table.Table{
-		Title: "Word error rates on the paper's development set",
-		Columns: []table.Column{{Name: "Source", Key: "of"}, {Name: "Recurrent layers", Key: "layers", Right: true}, {Name: "Units", Key: "hidden", Right: true},
-			{Name: "Paper, WER %", Key: "paper_wer_percent", Right: true}, {Name: "Here", Key: "here"}},
+// stack is the training of the recurrent layers alone.
+func (n network) stack(size study.Size) record.Point {
+	p := record.Point{Cell: "rnn-relu", Pass: "train", Hidden: n.hidden, Layers: n.layers, Batch: least, Steps: frames, Precision: "fp32"}
+	if size == study.Quick {
+		p.Hidden, p.Steps = n.hidden/quickShare, quickFrames
 	}
-	for _, s := range stacks() {
-		t.Rows = append(t.Rows, []table.Cell{table.Text(fmt.Sprintf("Table %d", s.table)), table.Int(s.layers), table.Int(s.hidden), show.Number(s.wer, "%.2f"), table.Text(why)})
-	}
-	for n, wer := range skips() {
-		of := "Table 1: no skip connection"
-		if n > 0 {
-			of = fmt.Sprintf("Table 1: skip connections over %s", layersWord(n))
-		}
-		t.Rows = append(t.Rows, []table.Cell{table.Text(of), table.Int(48), table.Int(1152), show.Number(wer, "%.2f"), table.Text(why)})
-	}
-	t.Rows = append(t.Rows, []table.Cell{table.Text("Figure 8: cost against minibatch"), table.Int(48), table.Int(1152), show.Missing(), table.Text(why)})
-	rep.Tables = append(rep.Tables, t)
-	rep.Findings = append(rep.Findings, "The word error rates of Tables 1 to 3 and the costs of Figure 8 cannot be reproduced. The authors trained for 20 epochs on 500 hours of private English speech. They tested on an internal set of 2048 utterances with their own language model. Only the training speed of the stacks can be measured.")
-	rep.Claims = append(rep.Claims, study.Claim{Paper: "word error rates from 27.23 % (88 layers) to 100 %", Here: "only the throughput of the stacks", Outcome: study.Irreproducible, Why: "500 hours of private speech"})
+	p.Input = p.Hidden
+	return p
 }
 
-// parameterClaim compares the stacks' parameters with those of Table 3.
-func parameterClaim(r *study.Report) {
-	var here []string
-	agrees := true
-	for _, s := range stacks() {
-		if s.millions > 0 {
-			here = append(here, fmt.Sprintf("%.3g", s.parameters()/1e6))
-			agrees = agrees && math.Abs(s.parameters()/1e6/s.millions-1) < 0.05
-		}
+// measured reports whether a network is measured: of Table 1 few, since the span hardly changes the work. Without
+// shortcuts, 48 layers amplify rounding until no check can tell right gradients from wrong ones.
+func (n network) measured(size study.Size) bool {
+	switch {
+	case n.table == 1:
+		return n.skip == 1 || n.figure7()
+	case size == study.Quick:
+		return n.layers == 8 || n.layers == 24 || n.layers == 88
 	}
-	study.Computed(r, "Table 3: 22, 65, 107, 149, 192 and 234 million parameters", strings.Join(here, ", ")+" million weights of the recurrent layers", agrees, "")
+	return true
 }
 
-// reportStacks sets the throughput of the stacks side by side.
-func reportStacks(rep *study.Report, recs []record.Record, on study.Target) {
-	t := stacksTable()
-	recs = form.FastestForms(recs)
-	ch := &plots.Chart{Title: "Diamos Tables 2 and 3: training throughput of deep stacks", Subtitle: on.Name,
-		Notes: []string{"Marks are medians; bars are their confidence intervals."},
-		X:     plots.Axis{Title: "Recurrent layers", Scale: plots.Linear, Format: quantity.Size}, Y: plots.Axis{Title: "Throughput (FLOP/s)", Zero: true}}
-	if on.Reduced {
-		ch.Notes[0] += " Quick runs have one eighth of the units."
+// least is the minibatch that makes the paper's kernels efficient. All networks are measured at it.
+const least = 4
+
+// swept reports whether n is measured over the minibatch. It is a shallow one: of deeper ones the check of many
+// sequences, which all are normalised together, takes minutes.
+func (n network) swept() bool { return n.table == 3 && n.layers == 8 }
+
+// more are the minibatches of such a network besides.
+func more(size study.Size) []int {
+	if size == study.Quick {
+		return []int{16}
 	}
-	var failed []*record.Record
-	gains := map[record.Point]map[string]estimate.Estimate{} // of each technique over naive, by stack
-	var names []string
-	for _, n := range []int{2, 3} {
-		panel := plots.Panel{Title: map[int]string{2: "Table 2: constant parameters, narrower layers", 3: "Table 3: constant units, more parameters"}[n]}
-		lines := map[string]*plots.Series{}
-		var order []string
-		for _, s := range stacks() {
-			if s.table != n {
-				continue
-			}
-			ch.X.Places = append(ch.X.Places, float64(s.layers))
-			for _, size := range []study.Size{study.Full, study.Quick} {
-				p := s.point(size)
-				here := func(q record.Point) bool { return q == p }
-				base := pick.Find(recs, "naive", here)
-				for _, label := range pick.Labels(recs) {
-					r, bad := pick.Find(recs, label, here), pick.Broken(recs, label, here)
-					if r == nil && bad == nil {
-						continue
-					}
-					if lines[label] == nil {
-						lines[label] = &plots.Series{Label: label}
-						order = append(order, label)
-					}
-					if r == nil {
-						failed = append(failed, bad)
-						lines[label].Points = append(lines[label].Points, plots.Point{X: float64(s.layers), Missing: true})
-						continue
-					}
-					up := estimate.TimesAsFast(base, r)
-					if gains[p] == nil {
-						gains[p] = map[string]estimate.Estimate{}
-					}
-					gains[p][label] = up
-					lines[label].Points = append(lines[label].Points, show.RatePoint(float64(s.layers), r))
-					ch.Subtitle = fmt.Sprintf("%s · %s · %s · B=%d · T=%d", on.Name, p.Cell, p.Pass, p.Batch, p.Steps)
-					t.Rows = append(t.Rows, s.row(r, up.At))
-				}
-			}
-		}
-		for _, label := range order {
-			panel.Series = append(panel.Series, *lines[label])
-		}
-		if order == nil {
-			ch.Notes = append(ch.Notes, fmt.Sprintf("No stack of Table %d was measured.", n))
-		} else {
-			ch.Panels = append(ch.Panels, panel)
-		}
-		names = pick.Labels(recs)
-	}
-	if len(t.Rows) == 0 {
-		rep.Findings = append(rep.Findings, "No stack was measured.")
-		return
-	}
-	rep.Tables = append(rep.Tables, t)
-	if failed != nil {
-		ch.Notes = append(ch.Notes, "No result: "+quantity.Reasons(failed)+".")
-	}
-	rep.Add("diamos-speech", ch, nil)
-	stackGains(rep, pick.Points(recs), names, gains)
-	if s := stackChecks(recs); s != "" {
-		rep.Findings = append(rep.Findings, s)
-	}
-	rep.Findings = append(rep.Findings, "The paper prints no throughput of single stacks. It prints only 250 TFLOP/s for 48 layers on 128 GPUs, about 30 % of their peak.")
+	return []int{8, 16, 32, 64}
 }
 
-// stackGains compares the techniques over the stacks that all of them trained, so that each mean is of
-// the same stacks.
-func stackGains(r *study.Report, stacks []record.Point, names []string, gains map[record.Point]map[string]estimate.Estimate) {
-	lists := map[string][]estimate.Estimate{}
-	common := 0
-	for _, p := range stacks {
-		g := gains[p]
-		if base, ok := g["naive"]; !ok || !base.Known() || len(g) < len(names) {
+// speechParts plans the training of all networks, and both passes of some.
+func speechParts(size study.Size, on study.Target) []study.Part {
+	var train, forward, batches, bare []record.Point
+	for _, n := range networks() {
+		if !n.measured(size) {
 			continue
 		}
-		common++
-		for label, up := range g {
-			lists[label] = append(lists[label], up)
+		train = append(train, n.point(size, "train", least))
+		if n.figure7() || n.table == 3 && (n.layers == 8 || n.layers == 40 || n.layers == 88) {
+			forward = append(forward, n.point(size, "forward", least))
+		}
+		if n.table == 3 && n.layers == 24 {
+			bare = append(bare, n.raw(size, "train", least))
+		}
+		if n.swept() {
+			for _, b := range more(size) {
+				batches = append(batches, n.point(size, "train", b), n.point(size, "forward", b))
+			}
 		}
 	}
-	if common == 0 {
-		r.Findings = append(r.Findings, "No stack has results of all techniques, so no mean is given.")
-		return
+	specs := speechSpecs(on)
+	parts := []study.Part{{Points: train, Specs: specs}, {Points: forward, Specs: specs}, {Points: batches, Specs: specs}}
+	if on.GPU {
+		parts = append(parts, study.Part{Points: bare, Specs: append(specs, form.GridForms(size)...)})
 	}
-	for _, label := range names {
-		if label != "naive" {
-			r.Findings = append(r.Findings, fmt.Sprintf("%s trains the stacks %s as fast as naive (geometric mean over the %s that all techniques trained).", label, estimate.Mean(lists[label]).Times(), quantity.Plural(common, "stack")))
-		}
-	}
+	return parts
 }
 
-// stackChecks says over how many steps the states and the gradients of each technique were checked; ""
-// if none was.
-func stackChecks(recs []record.Record) string {
-	type depth struct{ states, gradients []int }
-	of := map[string]*depth{}
-	every, also := true, 0
-	for i := range recs {
-		x := &recs[i]
-		if x.Status != record.OK || x.Verify == nil {
-			continue
-		}
-		d := of[x.Impl.Label]
-		if d == nil {
-			d = &depth{}
-			of[x.Impl.Label] = d
-		}
-		v := x.Verify
-		states := v.Steps
-		if v.Method == record.VerifyShorter {
-			states = v.States
-		}
-		d.states, d.gradients = append(d.states, states), append(d.gradients, v.Steps)
-		every = every && states == x.Point.Steps
-		if v.Shorter > 0 {
-			also++
+// speechSpecs are products and persistent kernels. A GPU replays both as graphs: so neither waits for the host,
+// which starts thousands of small operations besides the recurrent layers.
+func speechSpecs(on study.Target) []grid.Spec {
+	specs := append([]grid.Spec{form.GemmSpec("cudnnstyle", 1)}, persistentSpecs()...)
+	if on.GPU {
+		for i, s := range specs {
+			specs[i] = study.Graphed(s.Label+", graph", s)
 		}
 	}
-	span := func(list []int) string {
-		switch least, most := slices.Min(list), slices.Max(list); {
-		case most == 0:
-			return "not recorded"
-		case least < most:
-			return fmt.Sprintf("%d to %d", least, most)
-		default:
-			return fmt.Sprint(most)
-		}
-	}
-	var states, gradients []string
-	for _, label := range pick.Labels(recs) {
-		if d := of[label]; d != nil {
-			states, gradients = append(states, label+" "+span(d.states)), append(gradients, label+" "+span(d.gradients))
-		}
-	}
-	if states == nil {
-		return ""
-	}
-	s := "Steps of the timed run at which states were checked: " + strings.Join(states, ", ")
-	if every {
-		s = "The states of every technique were checked at every step of the timed run"
-	}
-	s += ". Steps over which gradients were checked: " + strings.Join(gradients, ", ") + "."
-	if also > 0 {
-		s += fmt.Sprintf(" In %s with more steps, gradients were checked over the fewer steps too, as those of the others.", quantity.Plural(also, "record"))
-	}
-	return s + " A check over few steps may miss what a check over all would find."
+	return specs
 }
 
-// stacksTable is the table of the stacks, without rows.
-func stacksTable() *table.Table {
-	return &table.Table{
-		Title: "Training throughput of the stacks: forward, backward and weight gradients",
-		Columns: []table.Column{
-			{Name: "Source", Key: "of"}, {Name: "L", Key: "layers", Right: true}, {Name: "H", Key: "hidden", Right: true},
-			{Name: "Parameters, full size", Key: "paper_parameters", Right: true}, {Name: "Paper", Key: "printed_parameters", Right: true}, {Name: "Technique", Key: "technique"},
-			{Name: "time", Key: "time_s", Right: true}, {Name: "FLOP/s", Key: "flops_per_s", Right: true}, {Name: "utterances/s", Key: "utterances_per_s", Right: true},
-			{Name: "× naive", Key: "speedup", Right: true},
-		},
+// stackParts lists what an earlier program measured: stacks of recurrent layers alone.
+func stackParts(size study.Size, on study.Target) []study.Part {
+	var list []record.Point
+	for _, n := range networks() {
+		if n.table > 1 {
+			list = append(list, n.stack(size))
+		}
 	}
+	ladder := form.Ladder(1)
+	specs := []grid.Spec{study.Spec("naive", "naive", nil), study.Spec("cudnnstyle", "cudnnstyle", ladder[len(ladder)-2].Knobs)}
+	return []study.Part{{Points: list, Specs: on.WithGPU(append(specs, persistentSpecs()...), append([]grid.Spec{study.Graphed("cudnnstyle, graph", specs[1])}, form.GridForms(size)...)...)}}
 }
 
-// row is a line of stacksTable; up is the speed-up over naive.
-func (s stack) row(r *record.Record, up float64) []table.Cell {
-	p := r.Point
-	return []table.Cell{table.Text(fmt.Sprintf("Table %d", s.table)), table.Int(p.Layers), table.Int(p.Hidden),
-		table.Number(s.parameters(), quantity.SI(s.parameters(), "")), s.printed(), table.Text(r.Impl.Label),
-		table.Time(r), table.Throughput(r),
-		table.Number(float64(p.Batch)/r.Seconds(), quantity.SI(float64(p.Batch)/r.Seconds(), "")), show.Number(up, "%.2f")}
+// rowOf is the network that p is of, at either size. ok is false if it is none.
+func rowOf(p record.Point) (n network, ok bool) {
+	for _, n := range networks() {
+		alone := !whole(p) && n.table > 1
+		if n.layers == p.Layers && (n.hidden == p.Hidden || n.hidden/quickShare == p.Hidden) && (alone || whole(p) && n.skip == p.Skip) {
+			return n, true
+		}
+	}
+	return network{}, false
 }
+
+// whole reports whether p has all that a speech model has, not the recurrent layers alone.
+func whole(p record.Point) bool { return p.Conv != "" }

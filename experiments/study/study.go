@@ -46,6 +46,10 @@ type Experiment struct {
 	Parts     func(Size, Target) []Part
 	Trainings func(Size, Target) []Training
 
+	// Earlier lists what an earlier program swept in place of Parts, of which there are records. It is
+	// not measured any more. nil: nothing.
+	Earlier func(Size, Target) []Part
+
 	// Vendor says that it compares with the library of a GPU's maker, so it needs such a GPU.
 	Vendor bool
 
@@ -297,11 +301,13 @@ type Training struct {
 	Plan record.TrainingPlan
 }
 
-// parts lists what is swept and what is trained.
+// parts lists what is swept and what is trained, and what was so earlier.
 func (e Experiment) parts(s Size, on Target) []Part {
 	var all []Part
-	if e.Parts != nil {
-		all = append(all, e.Parts(s, on)...)
+	for _, list := range []func(Size, Target) []Part{e.Parts, e.Earlier} {
+		if list != nil {
+			all = append(all, list(s, on)...)
+		}
 	}
 	if e.Trainings != nil {
 		for _, t := range e.Trainings(s, on) {
