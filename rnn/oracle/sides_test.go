@@ -128,3 +128,28 @@ func TestSidesBeyondRounding(t *testing.T) {
 		t.Errorf("%v: %d units on a wrong side pass: %v, %+v, %v", p, moved, dev, found, err)
 	}
 }
+
+// TestDeepNormalised: deep networks with batch normalisation amplify rounding errors. Honest answers pass, and a
+// gradient that is off by a thousandth does not.
+func TestDeepNormalised(t *testing.T) {
+	p := crowded()[0]
+	p.Precision, p.Layers, p.Skip = rnn.FP32, 24, 4
+	d := rnn.NewData(p, 5, 3, "normal")
+	answer := own(d, honestly)
+	if dev, found, err := CompareAgain(d, answer); err != nil || !dev.OK() {
+		t.Errorf("%v: an honest answer fails: %v, %+v, %v", p, dev, found, err)
+	}
+	for i := 0; i < len(answer); i += 7 {
+		if !answer[i].Gradient || len(answer[i].Values) <= 16 {
+			continue
+		}
+		wrong := slices.Clone(answer)
+		wrong[i].Values = slices.Clone(answer[i].Values)
+		for k := range wrong[i].Values {
+			wrong[i].Values[k] *= 1.001
+		}
+		if dev, _, err := CompareAgain(d, wrong); err != nil || dev.OK() {
+			t.Errorf("%v: %s passes though off by a thousandth: %v, %v", p, answer[i].Name, dev, err)
+		}
+	}
+}
