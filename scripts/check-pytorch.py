@@ -133,7 +133,7 @@ def layered(kind, more, m):
                     self.layers[n].weight_ih_l0.requires_grad_(False)
                     self.own[f"weight_ih_l{n}"] = torch.nn.Parameter(torch.empty(gates, width))
                     self.own[f"gain_ih_l{n}"] = torch.nn.Parameter(torch.empty(gates))
-                if ahead and (n + 1 == len(widths) or skip and (n + 1) % skip == 0):
+                if ahead and (n + 1) % (skip or len(widths)) == 0:
                     self.own[f"weight_ahead_l{n}"] = torch.nn.Parameter(torch.empty(ahead, m["hidden"]))
 
         def load(self, tensor):

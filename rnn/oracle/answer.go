@@ -88,10 +88,8 @@ func readDistinct(p *rnn.Plan, mem rnn.Memory, d, measured *rnn.Data) (got []Ten
 			one.Rows = t.Rows / batch * min(distinct, batch)
 		}
 		one.Values = compact(values, t.Cols, min(distinct, batch), batch)
-		own := t
-		own.First, own.Later = 0, 0 // one leaves out the same steps
 		one.data = measured
-		dev, err := deviation(p.Problem, own, values, one.sized(t.UnitError))
+		dev, err := deviation(p.Problem, t, values, one.sized(t.UnitError))
 		apart = apart.OrWorse(dev)
 		got = append(got, one)
 		return err

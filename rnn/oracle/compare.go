@@ -128,20 +128,24 @@ func (d Deviation) used() float64 {
 // deviation compares values, which are g's, with w.
 func deviation[F float32 | float64](p rnn.Problem, g Tensor, values []F, w Tensor) (Deviation, error) {
 	rows, batch, distinct := w.Rows, 1, 1 // rows of the expected answer; sequences in it and in w
+	first, later := g.First, g.Later      // steps of it before and after those of g
 	if w.PerSequence {
-		rows, batch = (g.First+g.Later)*p.Batch+g.Rows, p.Batch
+		if first, later = first-w.First, later-w.Later; first < 0 || later < 0 {
+			return Deviation{}, fmt.Errorf("rnn: the answer has steps of %s that are not expected", w.Name)
+		}
+		rows, batch = (first+later)*p.Batch+g.Rows, p.Batch
 		if distinct = batch; w.Rows != rows && rows > 0 {
 			distinct = w.Rows * batch / rows
 		}
 	}
-	if g.Name != w.Name || g.Cols != w.Cols || (g.First+g.Later)*batch+g.Rows != rows || rows/batch*distinct != w.Rows {
+	if g.Name != w.Name || g.Cols != w.Cols || (first+later)*batch+g.Rows != rows || rows/batch*distinct != w.Rows {
 		return Deviation{}, fmt.Errorf("rnn: the answer is %s of %d×%d, not %s of %d×%d", g.Name, g.Rows, g.Cols, w.Name, w.Rows, w.Cols)
 	}
 	d := Deviation{Tensor: w.Name, Tolerance: w.tolerance(p, g.UnitError)}
-	skip := g.First * batch
+	skip := first * batch
 	found := make([]difference, g.Rows)
 	var lengths []int
-	if w.PerSequence && g.First > 0 {
+	if w.PerSequence && first > 0 {
 		lengths = rnn.SequenceLengths(p)
 	}
 	parallel.For(g.Rows, func(row int) {

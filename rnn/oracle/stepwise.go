@@ -435,15 +435,14 @@ func copiesApart(p rnn.Problem, d *rnn.Data, all []Tensor) (Deviation, error) {
 		if !t.PerSequence || t.Gradient {
 			continue
 		}
-		own, first := t, t
-		own.First, own.Later = 0, 0 // first leaves out the same steps
+		first := t
 		first.Values = nil
 		for block := range slices.Chunk(t.Values, p.Batch*t.Cols) {
 			first.Values = append(first.Values, block[:d.Distinct*t.Cols]...)
 		}
 		first.Rows = len(first.Values) / t.Cols
 		first.data = d
-		dev, err := deviation(p, own, t.Values, first.sized(t.UnitError))
+		dev, err := deviation(p, t, t.Values, first.sized(t.UnitError))
 		if err != nil {
 			return apart, err
 		}
