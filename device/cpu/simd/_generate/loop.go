@@ -72,9 +72,9 @@ func (a compiler) prefetch(p cell.Program, v, at, i reg.GPVirtual) {
 // sideBySide counts the adjacent vectors from ref on, like SideBySide of package fused.
 func sideBySide(refs []cell.Ref, ref cell.Ref) int {
 	switch ref.Kind {
-	case cell.Prev, cell.Next:
+	case cell.DOut, cell.Prev, cell.Next:
 		return 1
-	case cell.X, cell.R:
+	case cell.X, cell.R, cell.Saved:
 	default:
 		return 0
 	}

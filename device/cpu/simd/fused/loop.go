@@ -48,9 +48,9 @@ func (k *Loop) Vectors() []cell.Ref { return k.rows.vectors }
 func (k *Loop) SideBySide(ref cell.Ref) int {
 	reads, _ := k.rows.program.Vectors()
 	switch ref.Kind {
-	case cell.Prev, cell.Next:
+	case cell.DOut, cell.Prev, cell.Next:
 		return 1
-	case cell.X, cell.R:
+	case cell.X, cell.R, cell.Saved:
 	default:
 		return 0
 	}

@@ -652,11 +652,23 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ       56(AX), R8
+	IMULQ      DX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
 	IMULQ      DX, R8
 	ADDQ       208(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       296(AX), R8
+	IMULQ      DX, R8
+	ADDQ       288(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       24(CX), R8
 	PREFETCHT0 (R8)
 	MOVQ       (CX), R8
 	VMOVUPS    (R8)(DX*4), Y0
@@ -776,11 +788,23 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
 	IMULQ      BX, R8
 	ADDQ       208(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       296(AX), R8
+	IMULQ      BX, R8
+	ADDQ       288(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       24(CX), R8
 	PREFETCHT0 (R8)
 	MOVQ       (CX), BX
 	VMOVUPS    76(DX), Y0
@@ -1166,26 +1190,38 @@ row:
 	JLT   tail
 
 loop:
-	MOVQ    (CX), R8
-	VMOVUPS (R8)(DX*4), Y0
-	MOVQ    8(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	VADDPS  Y1, Y0, Y0
-	MOVQ    16(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	VMULPS  Y1, Y0, Y0
-	MOVQ    24(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	MOVQ    16(CX), R8
-	VMOVUPS (R8)(DX*4), Y2
-	VMULPS  Y2, Y1, Y1
-	MOVQ    8(CX), R8
-	VMOVUPS Y0, (R8)(DX*4)
-	MOVQ    24(CX), R8
-	VMOVUPS Y1, (R8)(DX*4)
-	ADDQ    $0x08, DX
-	SUBQ    $0x08, BX
-	JGE     loop
+	MOVQ       56(AX), R8
+	IMULQ      DX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      DX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(DX*4), Y0
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VMULPS     Y1, Y0, Y0
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(DX*4), Y2
+	VMULPS     Y2, Y1, Y1
+	MOVQ       8(CX), R8
+	VMOVUPS    Y0, (R8)(DX*4)
+	MOVQ       24(CX), R8
+	VMOVUPS    Y1, (R8)(DX*4)
+	ADDQ       $0x08, DX
+	SUBQ       $0x08, BX
+	JGE        loop
 
 tail:
 	ADDQ       $0x08, BX
@@ -1268,6 +1304,18 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      BX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       (CX), BX
 	VMOVUPS    76(DX), Y0
 	VMASKMOVPS (BX), Y0, Y0
@@ -2564,6 +2612,21 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         296(AX), R8
+	IMULQ        DX, R8
+	ADDQ         288(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         24(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         304(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
 	IMULQ        DX, R8
 	ADDQ         368(AX), R8
@@ -2742,6 +2805,21 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       296(AX), R8
+	IMULQ      BX, R8
+	ADDQ       288(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       24(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       304(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
 	IMULQ      BX, R8
 	ADDQ       368(AX), R8
@@ -4932,11 +5010,30 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
 	IMULQ        DX, R8
 	ADDQ         368(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         536(AX), R8
+	IMULQ        DX, R8
+	ADDQ         528(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         48(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         544(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         696(AX), R8
 	IMULQ        DX, R8
@@ -5273,11 +5370,30 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
 	IMULQ      BX, R8
 	ADDQ       368(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       536(AX), R8
+	IMULQ      BX, R8
+	ADDQ       528(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       48(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       544(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       696(AX), R8
 	IMULQ      BX, R8
@@ -5999,11 +6115,26 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         216(AX), R8
 	IMULQ        DX, R8
 	ADDQ         208(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         456(AX), R8
+	IMULQ        DX, R8
+	ADDQ         448(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         464(AX), R9
+	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
 	VMOVUPS      (R8)(DX*4), Y0
@@ -6204,11 +6335,26 @@ packed:
 
 group:
 	XORQ         BX, BX
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         216(AX), R8
 	IMULQ        BX, R8
 	ADDQ         208(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         456(AX), R8
+	IMULQ        BX, R8
+	ADDQ         448(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         464(AX), BX
+	LEAQ         (R8)(BX*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), BX
 	VMOVUPS      76(DX), Y0
@@ -7717,11 +7863,28 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         216(AX), R8
 	IMULQ        DX, R8
 	ADDQ         208(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         456(AX), R8
+	IMULQ        DX, R8
+	ADDQ         448(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         464(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         616(AX), R8
 	IMULQ        DX, R8
@@ -7972,11 +8135,28 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
 	IMULQ      BX, R8
 	ADDQ       208(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       456(AX), R8
+	IMULQ      BX, R8
+	ADDQ       448(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       40(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       464(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       616(AX), R8
 	IMULQ      BX, R8
@@ -8699,32 +8879,47 @@ row:
 	JLT   tail
 
 loop:
-	MOVQ    (CX), R8
-	VMOVUPS (R8)(DX*4), Y0
-	MOVQ    8(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	VADDPS  Y1, Y0, Y0
-	MOVQ    16(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	VMULPS  Y1, Y0, Y0
-	MOVQ    24(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	VADDPS  Y0, Y1, Y0
-	MOVQ    32(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	VMULPS  Y1, Y0, Y0
-	MOVQ    40(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	MOVQ    32(CX), R8
-	VMOVUPS (R8)(DX*4), Y2
-	VMULPS  Y2, Y1, Y1
-	MOVQ    24(CX), R8
-	VMOVUPS Y0, (R8)(DX*4)
-	MOVQ    40(CX), R8
-	VMOVUPS Y1, (R8)(DX*4)
-	ADDQ    $0x08, DX
-	SUBQ    $0x08, BX
-	JGE     loop
+	MOVQ       56(AX), R8
+	IMULQ      DX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      DX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       384(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(DX*4), Y0
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VMULPS     Y1, Y0, Y0
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VADDPS     Y0, Y1, Y0
+	MOVQ       32(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VMULPS     Y1, Y0, Y0
+	MOVQ       40(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	MOVQ       32(CX), R8
+	VMOVUPS    (R8)(DX*4), Y2
+	VMULPS     Y2, Y1, Y1
+	MOVQ       24(CX), R8
+	VMOVUPS    Y0, (R8)(DX*4)
+	MOVQ       40(CX), R8
+	VMOVUPS    Y1, (R8)(DX*4)
+	ADDQ       $0x08, DX
+	SUBQ       $0x08, BX
+	JGE        loop
 
 tail:
 	ADDQ       $0x08, BX
@@ -8831,6 +9026,21 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      BX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       384(AX), BX
+	LEAQ       (R8)(BX*4), R8
+	PREFETCHT0 (R8)
 	MOVQ       (CX), BX
 	VMOVUPS    76(DX), Y0
 	VMASKMOVPS (BX), Y0, Y0
@@ -11181,6 +11391,12 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         216(AX), R8
 	IMULQ        DX, R8
 	ADDQ         208(AX), R8
@@ -11192,6 +11408,19 @@ loop:
 	ADDQ         448(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         696(AX), R8
+	IMULQ        DX, R8
+	ADDQ         688(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         64(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         704(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
 	VMOVUPS      (R8)(DX*4), Y0
@@ -11462,6 +11691,12 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
 	IMULQ      BX, R8
 	ADDQ       208(AX), R8
@@ -11473,6 +11708,19 @@ group:
 	ADDQ       448(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       40(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       696(AX), R8
+	IMULQ      BX, R8
+	ADDQ       688(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       64(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       704(AX), BX
+	LEAQ       (R8)(BX*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(BX*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(BX*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       (CX), BX
 	VMOVUPS    76(DX), Y0
@@ -12591,32 +12839,47 @@ row:
 	JLT   tail
 
 loop:
-	MOVQ    (CX), R8
-	VMOVUPS (R8)(DX*4), Y0
-	MOVQ    8(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	VADDPS  Y1, Y0, Y0
-	MOVQ    16(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	VMULPS  Y1, Y0, Y0
-	MOVQ    24(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	VADDPS  Y0, Y1, Y0
-	MOVQ    32(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	VMULPS  Y1, Y0, Y0
-	MOVQ    40(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	MOVQ    32(CX), R8
-	VMOVUPS (R8)(DX*4), Y2
-	VMULPS  Y2, Y1, Y1
-	MOVQ    24(CX), R8
-	VMOVUPS Y0, (R8)(DX*4)
-	MOVQ    40(CX), R8
-	VMOVUPS Y1, (R8)(DX*4)
-	ADDQ    $0x08, DX
-	SUBQ    $0x08, BX
-	JGE     loop
+	MOVQ       56(AX), R8
+	IMULQ      DX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      DX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       384(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(DX*4), Y0
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VMULPS     Y1, Y0, Y0
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VADDPS     Y0, Y1, Y0
+	MOVQ       32(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VMULPS     Y1, Y0, Y0
+	MOVQ       40(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	MOVQ       32(CX), R8
+	VMOVUPS    (R8)(DX*4), Y2
+	VMULPS     Y2, Y1, Y1
+	MOVQ       24(CX), R8
+	VMOVUPS    Y0, (R8)(DX*4)
+	MOVQ       40(CX), R8
+	VMOVUPS    Y1, (R8)(DX*4)
+	ADDQ       $0x08, DX
+	SUBQ       $0x08, BX
+	JGE        loop
 
 tail:
 	ADDQ       $0x08, BX
@@ -12723,6 +12986,21 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      BX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       384(AX), BX
+	LEAQ       (R8)(BX*4), R8
+	PREFETCHT0 (R8)
 	MOVQ       (CX), BX
 	VMOVUPS    76(DX), Y0
 	VMASKMOVPS (BX), Y0, Y0
@@ -13857,6 +14135,21 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         296(AX), R8
+	IMULQ        DX, R8
+	ADDQ         288(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         24(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         304(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
 	IMULQ        DX, R8
 	ADDQ         368(AX), R8
@@ -14109,6 +14402,21 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       296(AX), R8
+	IMULQ      BX, R8
+	ADDQ       288(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       24(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       304(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
 	IMULQ      BX, R8
 	ADDQ       368(AX), R8
@@ -14817,26 +15125,38 @@ row:
 	JLT   tail
 
 loop:
-	MOVQ    (CX), R8
-	VMOVUPS (R8)(DX*4), Y0
-	MOVQ    8(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	VADDPS  Y1, Y0, Y0
-	MOVQ    16(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	VMOVUPS c3f800000<>+0(SB), Y2
-	VSUBPS  Y1, Y2, Y2
-	VMULPS  Y2, Y0, Y0
-	MOVQ    24(CX), R8
-	VMOVUPS (R8)(DX*4), Y1
-	VMULPS  Y2, Y1, Y1
-	MOVQ    8(CX), R8
-	VMOVUPS Y0, (R8)(DX*4)
-	MOVQ    24(CX), R8
-	VMOVUPS Y1, (R8)(DX*4)
-	ADDQ    $0x08, DX
-	SUBQ    $0x08, BX
-	JGE     loop
+	MOVQ       56(AX), R8
+	IMULQ      DX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      DX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(DX*4), Y0
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VADDPS     Y1, Y0, Y0
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VMOVUPS    c3f800000<>+0(SB), Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y2, Y0, Y0
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(DX*4), Y1
+	VMULPS     Y2, Y1, Y1
+	MOVQ       8(CX), R8
+	VMOVUPS    Y0, (R8)(DX*4)
+	MOVQ       24(CX), R8
+	VMOVUPS    Y1, (R8)(DX*4)
+	ADDQ       $0x08, DX
+	SUBQ       $0x08, BX
+	JGE        loop
 
 tail:
 	ADDQ       $0x08, BX
@@ -14918,6 +15238,18 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      BX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       (CX), BX
 	VMOVUPS    76(DX), Y0
 	VMASKMOVPS (BX), Y0, Y0
@@ -16712,6 +17044,23 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         456(AX), R8
+	IMULQ        DX, R8
+	ADDQ         448(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         464(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
 	MOVQ         536(AX), R8
 	IMULQ        DX, R8
 	ADDQ         528(AX), R8
@@ -17192,6 +17541,23 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       456(AX), R8
+	IMULQ      BX, R8
+	ADDQ       448(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       40(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       464(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
 	MOVQ       536(AX), R8
 	IMULQ      BX, R8
 	ADDQ       528(AX), R8
@@ -18383,6 +18749,18 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         296(AX), R8
+	IMULQ        DX, R8
+	ADDQ         288(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         24(CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
 	VMOVUPS      (R8)(DX*4), Y0
 	MOVQ         8(CX), R8
@@ -18631,6 +19009,18 @@ packed:
 
 group:
 	XORQ         BX, BX
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         296(AX), R8
+	IMULQ        BX, R8
+	ADDQ         288(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         24(CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         (CX), BX
 	VMOVUPS      76(DX), Y0
 	VMASKMOVPS   (BX), Y0, Y0
@@ -20301,6 +20691,23 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         296(AX), R8
+	IMULQ        DX, R8
+	ADDQ         288(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         24(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         304(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
 	IMULQ        DX, R8
 	ADDQ         368(AX), R8
@@ -20664,6 +21071,23 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       296(AX), R8
+	IMULQ      BX, R8
+	ADDQ       288(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       24(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       304(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
 	IMULQ      BX, R8
 	ADDQ       368(AX), R8
@@ -22934,6 +23358,12 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         216(AX), R8
 	IMULQ        DX, R8
 	ADDQ         208(AX), R8
@@ -22945,6 +23375,17 @@ loop:
 	ADDQ         528(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         48(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         776(AX), R8
+	IMULQ        DX, R8
+	ADDQ         768(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         72(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         784(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         856(AX), R8
 	IMULQ        DX, R8
@@ -23480,6 +23921,12 @@ packed:
 
 group:
 	XORQ         BX, BX
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         216(AX), R8
 	IMULQ        BX, R8
 	ADDQ         208(AX), R8
@@ -23491,6 +23938,17 @@ group:
 	ADDQ         528(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         48(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         776(AX), R8
+	IMULQ        BX, R8
+	ADDQ         768(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         72(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         784(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         856(AX), R8
 	IMULQ        BX, R8
@@ -24119,6 +24577,12 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ       56(AX), R8
+	IMULQ      DX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
 	IMULQ      DX, R8
 	ADDQ       208(AX), R8
@@ -24273,6 +24737,12 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
 	IMULQ      BX, R8
 	ADDQ       208(AX), R8

@@ -591,11 +591,23 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ       56(AX), R8
+	IMULQ      DX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
 	IMULQ      DX, R8
 	ADDQ       208(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       296(AX), R8
+	IMULQ      DX, R8
+	ADDQ       288(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       24(CX), R8
 	PREFETCHT0 (R8)
 	MOVQ       (CX), R8
 	VMOVUPS    (R8)(DX*4), Z0
@@ -708,11 +720,23 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
 	IMULQ      BX, R8
 	ADDQ       208(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       296(AX), R8
+	IMULQ      BX, R8
+	ADDQ       288(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       24(CX), R8
 	PREFETCHT0 (R8)
 	KMOVW      8(DX), K1
 	MOVQ       (CX), BX
@@ -1079,24 +1103,36 @@ row:
 	JLT   tail
 
 loop:
-	MOVQ    (CX), R8
-	VMOVUPS (R8)(DX*4), Z0
-	MOVQ    8(CX), R8
-	VMOVUPS (R8)(DX*4), Z1
-	VADDPS  Z1, Z0, Z0
-	MOVQ    16(CX), R8
-	VMOVUPS (R8)(DX*4), Z1
-	VMULPS  Z1, Z0, Z0
-	MOVQ    24(CX), R8
-	VMOVUPS (R8)(DX*4), Z2
-	VMULPS  Z1, Z2, Z1
-	MOVQ    8(CX), R8
-	VMOVUPS Z0, (R8)(DX*4)
-	MOVQ    24(CX), R8
-	VMOVUPS Z1, (R8)(DX*4)
-	ADDQ    $0x10, DX
-	SUBQ    $0x10, BX
-	JGE     loop
+	MOVQ       56(AX), R8
+	IMULQ      DX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      DX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(DX*4), Z0
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(DX*4), Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(DX*4), Z1
+	VMULPS     Z1, Z0, Z0
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(DX*4), Z2
+	VMULPS     Z1, Z2, Z1
+	MOVQ       8(CX), R8
+	VMOVUPS    Z0, (R8)(DX*4)
+	MOVQ       24(CX), R8
+	VMOVUPS    Z1, (R8)(DX*4)
+	ADDQ       $0x10, DX
+	SUBQ       $0x10, BX
+	JGE        loop
 
 tail:
 	ADDQ      $0x10, BX
@@ -1169,21 +1205,33 @@ packed:
 	ADDQ $+368, DX
 
 group:
-	XORQ      BX, BX
-	KMOVW     8(DX), K1
-	MOVQ      (CX), BX
-	VMOVUPS.Z (BX), K1, Z0
-	MOVQ      8(CX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	VADDPS    Z1, Z0, Z0
-	MOVQ      16(CX), BX
-	LEAQ      12(DX), R8
-	MOVQ      (DX), DX
-	MOVQ      232(AX), R9
-	KMOVW     (R8), K2
-	VMOVUPS.Z (BX), K2, Z1
-	DECQ      DX
-	JZ        piece0done
+	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      BX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	VMOVUPS.Z  (BX), K1, Z0
+	MOVQ       8(CX), BX
+	VMOVUPS.Z  (BX), K1, Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       16(CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), DX
+	MOVQ       232(AX), R9
+	KMOVW      (R8), K2
+	VMOVUPS.Z  (BX), K2, Z1
+	DECQ       DX
+	JZ         piece0done
 
 piece0:
 	ADDQ    R9, BX
@@ -2268,6 +2316,21 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         296(AX), R8
+	IMULQ        DX, R8
+	ADDQ         288(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         24(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         304(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
 	IMULQ        DX, R8
 	ADDQ         368(AX), R8
@@ -2423,6 +2486,21 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       296(AX), R8
+	IMULQ      BX, R8
+	ADDQ       288(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       24(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       304(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
 	IMULQ      BX, R8
 	ADDQ       368(AX), R8
@@ -4521,11 +4599,30 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
 	IMULQ        DX, R8
 	ADDQ         368(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         32(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         536(AX), R8
+	IMULQ        DX, R8
+	ADDQ         528(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         48(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         544(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         696(AX), R8
 	IMULQ        DX, R8
@@ -4830,11 +4927,30 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
 	IMULQ      BX, R8
 	ADDQ       368(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       536(AX), R8
+	IMULQ      BX, R8
+	ADDQ       528(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       48(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       544(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       696(AX), R8
 	IMULQ      BX, R8
@@ -5471,11 +5587,26 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         216(AX), R8
 	IMULQ        DX, R8
 	ADDQ         208(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         456(AX), R8
+	IMULQ        DX, R8
+	ADDQ         448(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         464(AX), R9
+	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
 	VMOVUPS      (R8)(DX*4), Z14
@@ -5664,11 +5795,26 @@ packed:
 
 group:
 	XORQ         BX, BX
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         216(AX), R8
 	IMULQ        BX, R8
 	ADDQ         208(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         456(AX), R8
+	IMULQ        BX, R8
+	ADDQ         448(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         464(AX), BX
+	LEAQ         (R8)(BX*4), R8
 	PREFETCHT0   (R8)
 	KMOVW        8(DX), K1
 	MOVQ         (CX), BX
@@ -7118,11 +7264,28 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         216(AX), R8
 	IMULQ        DX, R8
 	ADDQ         208(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         16(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         456(AX), R8
+	IMULQ        DX, R8
+	ADDQ         448(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         464(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         616(AX), R8
 	IMULQ        DX, R8
@@ -7341,11 +7504,28 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
 	IMULQ      BX, R8
 	ADDQ       208(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       456(AX), R8
+	IMULQ      BX, R8
+	ADDQ       448(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       40(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       464(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(R9*4), R8
 	PREFETCHT0 (R8)
 	MOVQ       616(AX), R8
 	IMULQ      BX, R8
@@ -7984,30 +8164,45 @@ row:
 	JLT   tail
 
 loop:
-	MOVQ    (CX), R8
-	VMOVUPS (R8)(DX*4), Z0
-	MOVQ    8(CX), R8
-	VMOVUPS (R8)(DX*4), Z1
-	VADDPS  Z1, Z0, Z0
-	MOVQ    16(CX), R8
-	VMOVUPS (R8)(DX*4), Z1
-	VMULPS  Z1, Z0, Z0
-	MOVQ    24(CX), R8
-	VMOVUPS (R8)(DX*4), Z1
-	VADDPS  Z0, Z1, Z0
-	MOVQ    32(CX), R8
-	VMOVUPS (R8)(DX*4), Z1
-	VMULPS  Z1, Z0, Z0
-	MOVQ    40(CX), R8
-	VMOVUPS (R8)(DX*4), Z2
-	VMULPS  Z1, Z2, Z1
-	MOVQ    24(CX), R8
-	VMOVUPS Z0, (R8)(DX*4)
-	MOVQ    40(CX), R8
-	VMOVUPS Z1, (R8)(DX*4)
-	ADDQ    $0x10, DX
-	SUBQ    $0x10, BX
-	JGE     loop
+	MOVQ       56(AX), R8
+	IMULQ      DX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      DX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       384(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(DX*4), Z0
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(DX*4), Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(DX*4), Z1
+	VMULPS     Z1, Z0, Z0
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(DX*4), Z1
+	VADDPS     Z0, Z1, Z0
+	MOVQ       32(CX), R8
+	VMOVUPS    (R8)(DX*4), Z1
+	VMULPS     Z1, Z0, Z0
+	MOVQ       40(CX), R8
+	VMOVUPS    (R8)(DX*4), Z2
+	VMULPS     Z1, Z2, Z1
+	MOVQ       24(CX), R8
+	VMOVUPS    Z0, (R8)(DX*4)
+	MOVQ       40(CX), R8
+	VMOVUPS    Z1, (R8)(DX*4)
+	ADDQ       $0x10, DX
+	SUBQ       $0x10, BX
+	JGE        loop
 
 tail:
 	ADDQ      $0x10, BX
@@ -8102,21 +8297,36 @@ packed:
 	ADDQ $+368, DX
 
 group:
-	XORQ      BX, BX
-	KMOVW     8(DX), K1
-	MOVQ      (CX), BX
-	VMOVUPS.Z (BX), K1, Z0
-	MOVQ      8(CX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	VADDPS    Z1, Z0, Z0
-	MOVQ      16(CX), BX
-	LEAQ      12(DX), R8
-	MOVQ      (DX), R9
-	MOVQ      232(AX), R10
-	KMOVW     (R8), K2
-	VMOVUPS.Z (BX), K2, Z1
-	DECQ      R9
-	JZ        piece0done
+	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      BX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       384(AX), BX
+	LEAQ       (R8)(BX*4), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	VMOVUPS.Z  (BX), K1, Z0
+	MOVQ       8(CX), BX
+	VMOVUPS.Z  (BX), K1, Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       16(CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	KMOVW      (R8), K2
+	VMOVUPS.Z  (BX), K2, Z1
+	DECQ       R9
+	JZ         piece0done
 
 piece0:
 	ADDQ    R10, BX
@@ -10328,6 +10538,12 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         216(AX), R8
 	IMULQ        DX, R8
 	ADDQ         208(AX), R8
@@ -10339,6 +10555,19 @@ loop:
 	ADDQ         448(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         696(AX), R8
+	IMULQ        DX, R8
+	ADDQ         688(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         64(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         704(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
 	VMOVUPS      (R8)(DX*4), Z1
@@ -10575,6 +10804,12 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
 	IMULQ      BX, R8
 	ADDQ       208(AX), R8
@@ -10586,6 +10821,19 @@ group:
 	ADDQ       448(AX), R8
 	SHLQ       $0x02, R8
 	ADDQ       40(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       696(AX), R8
+	IMULQ      BX, R8
+	ADDQ       688(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       64(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       704(AX), BX
+	LEAQ       (R8)(BX*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(BX*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(BX*4), R8
 	PREFETCHT0 (R8)
 	KMOVW      8(DX), K1
 	MOVQ       (CX), BX
@@ -11591,30 +11839,45 @@ row:
 	JLT   tail
 
 loop:
-	MOVQ    (CX), R8
-	VMOVUPS (R8)(DX*4), Z0
-	MOVQ    8(CX), R8
-	VMOVUPS (R8)(DX*4), Z1
-	VADDPS  Z1, Z0, Z0
-	MOVQ    16(CX), R8
-	VMOVUPS (R8)(DX*4), Z1
-	VMULPS  Z1, Z0, Z0
-	MOVQ    24(CX), R8
-	VMOVUPS (R8)(DX*4), Z1
-	VADDPS  Z0, Z1, Z0
-	MOVQ    32(CX), R8
-	VMOVUPS (R8)(DX*4), Z1
-	VMULPS  Z1, Z0, Z0
-	MOVQ    40(CX), R8
-	VMOVUPS (R8)(DX*4), Z2
-	VMULPS  Z1, Z2, Z1
-	MOVQ    24(CX), R8
-	VMOVUPS Z0, (R8)(DX*4)
-	MOVQ    40(CX), R8
-	VMOVUPS Z1, (R8)(DX*4)
-	ADDQ    $0x10, DX
-	SUBQ    $0x10, BX
-	JGE     loop
+	MOVQ       56(AX), R8
+	IMULQ      DX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      DX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       384(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(DX*4), Z0
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(DX*4), Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(DX*4), Z1
+	VMULPS     Z1, Z0, Z0
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(DX*4), Z1
+	VADDPS     Z0, Z1, Z0
+	MOVQ       32(CX), R8
+	VMOVUPS    (R8)(DX*4), Z1
+	VMULPS     Z1, Z0, Z0
+	MOVQ       40(CX), R8
+	VMOVUPS    (R8)(DX*4), Z2
+	VMULPS     Z1, Z2, Z1
+	MOVQ       24(CX), R8
+	VMOVUPS    Z0, (R8)(DX*4)
+	MOVQ       40(CX), R8
+	VMOVUPS    Z1, (R8)(DX*4)
+	ADDQ       $0x10, DX
+	SUBQ       $0x10, BX
+	JGE        loop
 
 tail:
 	ADDQ      $0x10, BX
@@ -11709,21 +11972,36 @@ packed:
 	ADDQ $+368, DX
 
 group:
-	XORQ      BX, BX
-	KMOVW     8(DX), K1
-	MOVQ      (CX), BX
-	VMOVUPS.Z (BX), K1, Z0
-	MOVQ      8(CX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	VADDPS    Z1, Z0, Z0
-	MOVQ      16(CX), BX
-	LEAQ      12(DX), R8
-	MOVQ      (DX), R9
-	MOVQ      232(AX), R10
-	KMOVW     (R8), K2
-	VMOVUPS.Z (BX), K2, Z1
-	DECQ      R9
-	JZ        piece0done
+	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       376(AX), R8
+	IMULQ      BX, R8
+	ADDQ       368(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       32(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       384(AX), BX
+	LEAQ       (R8)(BX*4), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	VMOVUPS.Z  (BX), K1, Z0
+	MOVQ       8(CX), BX
+	VMOVUPS.Z  (BX), K1, Z1
+	VADDPS     Z1, Z0, Z0
+	MOVQ       16(CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), R9
+	MOVQ       232(AX), R10
+	KMOVW      (R8), K2
+	VMOVUPS.Z  (BX), K2, Z1
+	DECQ       R9
+	JZ         piece0done
 
 piece0:
 	ADDQ    R10, BX
@@ -12774,6 +13052,21 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         296(AX), R8
+	IMULQ        DX, R8
+	ADDQ         288(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         24(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         304(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
 	IMULQ        DX, R8
 	ADDQ         368(AX), R8
@@ -12995,6 +13288,21 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       296(AX), R8
+	IMULQ      BX, R8
+	ADDQ       288(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       24(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       304(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
 	IMULQ      BX, R8
 	ADDQ       368(AX), R8
@@ -13612,26 +13920,38 @@ row:
 	JLT   tail
 
 loop:
-	MOVQ    (CX), R8
-	VMOVUPS (R8)(DX*4), Z1
-	MOVQ    8(CX), R8
-	VMOVUPS (R8)(DX*4), Z2
-	VADDPS  Z2, Z1, Z1
-	MOVQ    16(CX), R8
-	VMOVUPS (R8)(DX*4), Z2
-	VMOVUPS Z0, Z3
-	VSUBPS  Z2, Z3, Z3
-	VMULPS  Z3, Z1, Z1
-	MOVQ    24(CX), R8
-	VMOVUPS (R8)(DX*4), Z2
-	VMULPS  Z3, Z2, Z2
-	MOVQ    8(CX), R8
-	VMOVUPS Z1, (R8)(DX*4)
-	MOVQ    24(CX), R8
-	VMOVUPS Z2, (R8)(DX*4)
-	ADDQ    $0x10, DX
-	SUBQ    $0x10, BX
-	JGE     loop
+	MOVQ       56(AX), R8
+	IMULQ      DX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      DX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       (CX), R8
+	VMOVUPS    (R8)(DX*4), Z1
+	MOVQ       8(CX), R8
+	VMOVUPS    (R8)(DX*4), Z2
+	VADDPS     Z2, Z1, Z1
+	MOVQ       16(CX), R8
+	VMOVUPS    (R8)(DX*4), Z2
+	VMOVUPS    Z0, Z3
+	VSUBPS     Z2, Z3, Z3
+	VMULPS     Z3, Z1, Z1
+	MOVQ       24(CX), R8
+	VMOVUPS    (R8)(DX*4), Z2
+	VMULPS     Z3, Z2, Z2
+	MOVQ       8(CX), R8
+	VMOVUPS    Z1, (R8)(DX*4)
+	MOVQ       24(CX), R8
+	VMOVUPS    Z2, (R8)(DX*4)
+	ADDQ       $0x10, DX
+	SUBQ       $0x10, BX
+	JGE        loop
 
 tail:
 	ADDQ      $0x10, BX
@@ -13706,21 +14026,33 @@ packed:
 	ADDQ $+368, DX
 
 group:
-	XORQ      BX, BX
-	KMOVW     8(DX), K1
-	MOVQ      (CX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	MOVQ      8(CX), BX
-	VMOVUPS.Z (BX), K1, Z2
-	VADDPS    Z2, Z1, Z1
-	MOVQ      16(CX), BX
-	LEAQ      12(DX), R8
-	MOVQ      (DX), DX
-	MOVQ      232(AX), R9
-	KMOVW     (R8), K2
-	VMOVUPS.Z (BX), K2, Z2
-	DECQ      DX
-	JZ        piece0done
+	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       216(AX), R8
+	IMULQ      BX, R8
+	ADDQ       208(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       16(CX), R8
+	PREFETCHT0 (R8)
+	KMOVW      8(DX), K1
+	MOVQ       (CX), BX
+	VMOVUPS.Z  (BX), K1, Z1
+	MOVQ       8(CX), BX
+	VMOVUPS.Z  (BX), K1, Z2
+	VADDPS     Z2, Z1, Z1
+	MOVQ       16(CX), BX
+	LEAQ       12(DX), R8
+	MOVQ       (DX), DX
+	MOVQ       232(AX), R9
+	KMOVW      (R8), K2
+	VMOVUPS.Z  (BX), K2, Z2
+	DECQ       DX
+	JZ         piece0done
 
 piece0:
 	ADDQ    R9, BX
@@ -15420,6 +15752,23 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         456(AX), R8
+	IMULQ        DX, R8
+	ADDQ         448(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         40(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         464(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
 	MOVQ         536(AX), R8
 	IMULQ        DX, R8
 	ADDQ         528(AX), R8
@@ -15845,6 +16194,23 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       456(AX), R8
+	IMULQ      BX, R8
+	ADDQ       448(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       40(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       464(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
 	MOVQ       536(AX), R8
 	IMULQ      BX, R8
 	ADDQ       528(AX), R8
@@ -17092,6 +17458,18 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         296(AX), R8
+	IMULQ        DX, R8
+	ADDQ         288(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         24(CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         (CX), R8
 	VMOVUPS      (R8)(DX*4), Z13
 	MOVQ         8(CX), R8
@@ -17307,6 +17685,18 @@ packed:
 
 group:
 	XORQ         BX, BX
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         296(AX), R8
+	IMULQ        BX, R8
+	ADDQ         288(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         24(CX), R8
+	PREFETCHT0   (R8)
 	KMOVW        8(DX), K1
 	MOVQ         (CX), BX
 	VMOVUPS.Z    (BX), K1, Z13
@@ -18886,6 +19276,23 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         296(AX), R8
+	IMULQ        DX, R8
+	ADDQ         288(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         24(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         304(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
 	MOVQ         376(AX), R8
 	IMULQ        DX, R8
 	ADDQ         368(AX), R8
@@ -19185,6 +19592,23 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       296(AX), R8
+	IMULQ      BX, R8
+	ADDQ       288(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       24(CX), R8
+	PREFETCHT0 (R8)
+	MOVQ       304(AX), R9
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
+	LEAQ       (R8)(R9*4), R8
+	PREFETCHT0 (R8)
 	MOVQ       376(AX), R8
 	IMULQ      BX, R8
 	ADDQ       368(AX), R8
@@ -21242,6 +21666,12 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ         56(AX), R8
+	IMULQ        DX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         216(AX), R8
 	IMULQ        DX, R8
 	ADDQ         208(AX), R8
@@ -21253,6 +21683,17 @@ loop:
 	ADDQ         528(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         48(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         776(AX), R8
+	IMULQ        DX, R8
+	ADDQ         768(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         72(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         784(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         856(AX), R8
 	IMULQ        DX, R8
@@ -21721,6 +22162,12 @@ packed:
 
 group:
 	XORQ         BX, BX
+	MOVQ         56(AX), R8
+	IMULQ        BX, R8
+	ADDQ         48(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         (CX), R8
+	PREFETCHT0   (R8)
 	MOVQ         216(AX), R8
 	IMULQ        BX, R8
 	ADDQ         208(AX), R8
@@ -21732,6 +22179,17 @@ group:
 	ADDQ         528(AX), R8
 	SHLQ         $0x02, R8
 	ADDQ         48(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         776(AX), R8
+	IMULQ        BX, R8
+	ADDQ         768(AX), R8
+	SHLQ         $0x02, R8
+	ADDQ         72(CX), R8
+	PREFETCHT0   (R8)
+	MOVQ         784(AX), R9
+	LEAQ         (R8)(R9*4), R8
+	PREFETCHT0   (R8)
+	LEAQ         (R8)(R9*4), R8
 	PREFETCHT0   (R8)
 	MOVQ         856(AX), R8
 	IMULQ        BX, R8
@@ -22239,6 +22697,12 @@ row:
 	JLT   tail
 
 loop:
+	MOVQ       56(AX), R8
+	IMULQ      DX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
 	IMULQ      DX, R8
 	ADDQ       208(AX), R8
@@ -22384,6 +22848,12 @@ packed:
 
 group:
 	XORQ       BX, BX
+	MOVQ       56(AX), R8
+	IMULQ      BX, R8
+	ADDQ       48(AX), R8
+	SHLQ       $0x02, R8
+	ADDQ       (CX), R8
+	PREFETCHT0 (R8)
 	MOVQ       216(AX), R8
 	IMULQ      BX, R8
 	ADDQ       208(AX), R8
