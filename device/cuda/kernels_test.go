@@ -44,6 +44,8 @@ func (r *recorder) Free(driver.Pointer) error                { return nil }
 func (r *recorder) Clear(...driver.Extent) error             { return nil }
 func (r *recorder) Download([]byte, driver.Pointer) error    { return nil }
 func (r *recorder) Upload(driver.Pointer, []byte) error      { return nil }
+func (r *recorder) CopyIn(driver.Pointer, []byte, int) error { return nil }
+func (r *recorder) CopyOut([]byte, driver.Pointer) error     { return nil }
 func (r *recorder) Issue(driver.Sequence) (int, error)       { return 0, nil }
 func (r *recorder) FreeSequence(driver.Sequence) error       { return nil }
 func (r *recorder) Version() string                          { return "" }

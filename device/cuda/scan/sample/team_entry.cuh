@@ -92,13 +92,13 @@ scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int gr
 #pragma unroll
       for (int j = 0; j < 2; j++) {
         const unsigned row = (int)(threadIdx.x / LANES) * t.each + 0 + j;
-        line0_0[j] = 0 + row % 2 * 1920 + row / 2 * 80 + threadIdx.x % LANES * 4 + (row * 2 + off0) % 4 * 4;
+        line0_0[j] = 0 + row % 2 * 1920 + row / 2 * 80 + min((int)(threadIdx.x % LANES), UNITS + OVER - 1) * 4 + (row * 2 + off0) % 4 * 4;
       }
       unsigned line3840_0[2];
 #pragma unroll
       for (int j = 0; j < 2; j++) {
         const unsigned row = (int)(threadIdx.x / LANES) * t.each + 0 + j;
-        line3840_0[j] = 3840 + row % 2 * 1920 + row / 2 * 80 + threadIdx.x % LANES * 4 + (row * 2 + off1) % 4 * 4;
+        line3840_0[j] = 3840 + row % 2 * 1920 + row / 2 * 80 + min((int)(threadIdx.x % LANES), UNITS + OVER - 1) * 4 + (row * 2 + off1) % 4 * 4;
       }
       await(full + 8 * slot, i / PLACES);
 #pragma unroll
@@ -146,13 +146,13 @@ scan_team_linear(int steps, int batch, int hidden, int chains, int tiles, int gr
 #pragma unroll
       for (int j = 0; j < 2; j++) {
         const unsigned row = (int)(threadIdx.x / LANES) * t.each + 0 + j;
-        line0_0[j] = 0 + row % 2 * 1920 + row / 2 * 80 + threadIdx.x % LANES * 4 + (row * 2 + off0) % 4 * 4;
+        line0_0[j] = 0 + row % 2 * 1920 + row / 2 * 80 + min((int)(threadIdx.x % LANES), UNITS + OVER - 1) * 4 + (row * 2 + off0) % 4 * 4;
       }
       unsigned line3840_0[2];
 #pragma unroll
       for (int j = 0; j < 2; j++) {
         const unsigned row = (int)(threadIdx.x / LANES) * t.each + 0 + j;
-        line3840_0[j] = 3840 + row % 2 * 1920 + row / 2 * 80 + threadIdx.x % LANES * 4 + (row * 2 + off1) % 4 * 4;
+        line3840_0[j] = 3840 + row % 2 * 1920 + row / 2 * 80 + min((int)(threadIdx.x % LANES), UNITS + OVER - 1) * 4 + (row * 2 + off1) % 4 * 4;
       }
 #pragma unroll
       for (int i = 0; i < K; i++) {
