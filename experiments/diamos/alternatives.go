@@ -123,18 +123,18 @@ func stateBytes(p record.Point) float64 {
 // copy activations there and back.
 type streamed struct{ compute, copies float64 }
 
-// hidden is how many times as long training takes if copies run beside all of the computing, and after is
+// hidden is how many times as fast training is as without copies if they run beside all of the computing, and after is
 // the same if none does.
-func (s streamed) hidden() float64 { return max(1, s.copies/s.compute) }
-func (s streamed) after() float64  { return 1 + s.copies/s.compute }
+func (s streamed) hidden() float64 { return min(1, s.compute/s.copies) }
+func (s streamed) after() float64  { return s.compute / (s.compute + s.copies) }
 
-// between spells both slowdowns.
+// between spells both ratios.
 func (s streamed) between() string {
-	return fmt.Sprintf("%.2f× as long if copies run beside it, %.2f× if after it", s.hidden(), s.after())
+	return fmt.Sprintf("%.2f× as fast as without copies if these run beside it, %.2f× if after it", s.hidden(), s.after())
 }
 
-// overlaps reports whether the range of slowdowns meets the paper's.
-func (s streamed) overlaps() bool { return s.after() >= hostLeast && s.hidden() <= hostMost }
+// overlaps reports whether the range of ratios meets the paper's.
+func (s streamed) overlaps() bool { return s.after() <= 1/hostLeast && s.hidden() >= 1/hostMost }
 
 // paperHost computes the paper's own slowdown from what a GPU sustains and the link of its machine.
 func paperHost(r *study.Report, m *model.Machine) {
@@ -162,7 +162,7 @@ func reportHost(r *study.Report, recs []record.Record, on study.Target) {
 		Notes: []string{
 			"kept: what the backward pass reads of what the forward pass wrote, by the schedule; a state: values kept for each unit, step and sequence of a layer",
 			"copies: to pinned memory of the host and back",
-			"beside: times as long as without copies if they hide behind the whole iteration, which is the best case; after: if none hides",
+			"beside: times as fast as without copies if they hide behind the whole iteration, which is the best case; after: if none hides",
 			"measured: the iteration, and the rates of copies alone",
 		},
 	}
