@@ -127,8 +127,8 @@ func (e *Engine) Kernels() *simd.Kernels { return e.k }
 // A Scratch is the memory of one worker. It may serve any number of products, one at a time.
 type Scratch struct {
 	buf  []float32
-	wide [wideRows * wideStrips * width]float32 // parts of strips about to be narrowed
-	part [1024]float32                          // for sums of rows
+	wide []float32     // see room
+	part [1024]float32 // for sums of rows
 	tile simd.Tile
 	sums simd.Tile
 	dot  simd.Dot
@@ -139,6 +139,14 @@ type Scratch struct {
 
 // NewScratch returns a scratch of n floats: the largest ScratchLen of the products to come.
 func NewScratch(n int) *Scratch { return &Scratch{buf: make([]float32, n)} }
+
+// room is memory for parts of strips that are about to be narrowed. Few workers need it.
+func (s *Scratch) room() []float32 {
+	if s.wide == nil {
+		s.wide = make([]float32, wideRows*wideStrips*width)
+	}
+	return s.wide
+}
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 

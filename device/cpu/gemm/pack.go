@@ -23,8 +23,8 @@ func (e *Engine) Pack(dst []float32, f simd.Format, b Matrix, k, n, worker, work
 	case f == simd.I8:
 		for strip := from; strip < to; strip++ {
 			simd.PackI8(dst[strip*f.StripFloats(k):], k, wideRows, func(at, end int) []float32 {
-				e.pack(s.wide[:], b, at, end, strip*width, min(n, (strip+1)*width))
-				return s.wide[:(end-at)*width]
+				e.pack(s.room(), b, at, end, strip*width, min(n, (strip+1)*width))
+				return s.room()[:(end-at)*width]
 			})
 		}
 	default:
@@ -32,15 +32,15 @@ func (e *Engine) Pack(dst []float32, f simd.Format, b Matrix, k, n, worker, work
 	}
 }
 
-// packHalves packs strips from … to-1 in 16 bits, by way of s.wide. It reads side by side what lies
+// packHalves packs strips from … to-1 in 16 bits, by way of s.room. It reads side by side what lies
 // so in memory: rows of several strips or, if b is transposed, all of one strip. Rows of single strips
 // are kilobytes apart, and reading them takes twice as long.
 func packHalves(e *Engine, dst []float32, f simd.Format, b Matrix, k, from, to, n int, s *Scratch) {
 	block := func(at, end, strip, last int) {
 		wide := (end - at) * width
-		e.pack(s.wide[:], b, at, end, strip*width, min(n, last*width))
+		e.pack(s.room(), b, at, end, strip*width, min(n, last*width))
 		for i := range last - strip {
-			e.k.Narrow(dst[((strip+i)*k+at)*f.RowFloats():], s.wide[i*wide:][:wide], f)
+			e.k.Narrow(dst[((strip+i)*k+at)*f.RowFloats():], s.room()[i*wide:][:wide], f)
 		}
 	}
 	if b.Trans {

@@ -215,7 +215,7 @@ func (r *rounding) round() {
 // pack packs columns n … nEnd-1 of the block's k of B as BF16, padded with zeros to whole steps.
 func (r *rounding) pack(dst []float32, n, nEnd int) {
 	depth := r.depth()
-	wide := r.scratch.wide[:]
+	wide := r.scratch.room()
 	r.product.each(n, nEnd, func(q *Product, from, to, before int) {
 		for c := from; c < to; c += width {
 			strip := dst[(before+c-from)/width*depth*width/2:][:depth*width/2]
