@@ -184,17 +184,10 @@ func (d Deviation) orMean(all difference, e expectation) Deviation {
 	return mean
 }
 
-// amplified is how many times as large errors may be as Tolerance says where products are normalised over the
-// minibatch and the measure says so, too: each layer may amplify the errors of those below.
-const amplified = 16
-
 // tolerance is what an answer's error may be, relative to the scale of w.
 func (w Tensor) tolerance(p rnn.Problem, unit float64) float64 {
 	most := Tolerance(p, w.Gradient, unit)
 	if e, ok := expect(w.data, w.Name, unit); ok {
-		if p.Norm == rnn.NormBatch {
-			most = max(most, min(amplified*most, e.tolerance()))
-		}
 		e.error = max(e.error, e.sides)
 		if e.jumps { // which the formula knows nothing of
 			return e.tolerance()
