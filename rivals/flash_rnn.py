@@ -204,7 +204,7 @@ class Rival(torch_pass.Pass):
             raise Unsupported("FlashRNN's triton_fused has lstm and slstm alone")
         if backend == "cuda_fused" and p["cell"] == "gru":
             raise Unsupported("FlashRNN's cuda_fused has no gru: it would run cuda in its place")
-        if knobs.get("graph") and self.train and backend != "triton_fused":
+        if knobs.get("graph") and self.train and backend == "cuda_fused":
             raise Unsupported(f"FlashRNN's {backend} waits for the device in its backward pass, which no graph can hold")
         if p["precision"] == "fp32" and backend != "cuda":
             raise Unsupported(f"FlashRNN's {backend} rounds factors of float32 to tf32: ask for tf32")
