@@ -120,8 +120,7 @@ func (n network) stack(size study.Size) record.Point {
 	return p
 }
 
-// measured reports whether a network is measured: of Table 1 few, since the span hardly changes the work. Without
-// shortcuts, 48 layers amplify rounding until no check can tell right gradients from wrong ones.
+// measured reports whether a network is measured: of Table 1 few, since the span hardly changes the work.
 func (n network) measured(size study.Size) bool {
 	switch {
 	case n.table == 1:

@@ -19,8 +19,9 @@ type Tensor struct {
 	Values      []float64
 	Spread      float64 // usual size of the reference's values, if CompareAgain asks for it
 
-	data *rnn.Data // whose right answer it is compared with; nil: there is no measure of its errors
-	size float64   // what differences are relative to; 0: the largest value that is expected
+	alone bool      // of states: they follow from what the run left of the layer below, see follow
+	data  *rnn.Data // whose right answer it is compared with; nil: there is no measure of its errors
+	size  float64   // what differences are relative to; 0: the largest value that is expected
 }
 
 // visit visits the parts of the answer where the plan's schedule leaves them: each as a tensor

@@ -64,16 +64,19 @@ func Compare(p rnn.Problem, got, want []Tensor) (Deviation, error) {
 }
 
 // CompareAgain compares an answer that Compare finds wrong, and gives it the benefit of the doubt.
-// Units at a kink count as on the answer's side, and are counted: see ReferenceNear. A tensor of
-// few values may be small since its terms happen to cancel: it counts as no smaller than it usually
-// is. What is usual takes several references to find out, so it is asked for last.
+// Units at a kink count as on the answer's side, and are counted: see ReferenceNear. A network that amplifies
+// rounding is judged layer by layer: see follow. A tensor of few values may be small since its terms happen to
+// cancel: it counts as no smaller than it usually is. What is usual takes several references to find out, so it is
+// asked for last.
 func CompareAgain(d *rnn.Data, got []Tensor) (Deviation, Kinks, error) {
-	want, found := ReferenceNear(d, got)
+	r := newReference(d)
+	follow(r, got)
+	want, found := near(r, got)
 	dev, err := Compare(d.Problem, got, want)
 	if err != nil || dev.OK() {
 		return dev, found, err
 	}
-	spread(d, want)
+	spread(d, want, r.run)
 	dev, err = Compare(d.Problem, got, want)
 	return dev, found, err
 }
@@ -82,8 +85,8 @@ func CompareAgain(d *rnn.Data, got []Tensor) (Deviation, Kinks, error) {
 // by a part of itself, and divides the largest change by that part. Terms that cancel in the tensor
 // do not cancel in its change, since each moves on its own. Spread is the median over several
 // draws. The part is small: a unit that a draw moves over the kink of ReLU would make the change
-// thousands of times as large.
-func spread(d *rnn.Data, want []Tensor) {
+// thousands of times as large. run is the answer that want follows, if it does.
+func spread(d *rnn.Data, want, run []Tensor) {
 	const (
 		few   = 16 // the largest of more values is hardly small by chance
 		draws = 9
@@ -94,7 +97,9 @@ func spread(d *rnn.Data, want []Tensor) {
 	}
 	moved := make([][draws]float64, len(want))
 	for seed := range uint64(draws) {
-		for i, t := range Reference(d.Off(part, seed)) {
+		r := newReference(d.Off(part, seed))
+		r.run = run
+		for i, t := range answerOf(r) {
 			if len(t.Values) > few {
 				continue
 			}
@@ -186,6 +191,9 @@ func (d Deviation) orMean(all difference, e expectation) Deviation {
 
 // tolerance is what an answer's error may be, relative to the scale of w.
 func (w Tensor) tolerance(p rnn.Problem, unit float64) float64 {
+	if w.alone && !w.Gradient {
+		p.Layers, p.OneHot = 1, false
+	}
 	most := Tolerance(p, w.Gradient, unit)
 	if e, ok := expect(w.data, w.Name, unit); ok {
 		e.error = max(e.error, e.sides)

@@ -70,14 +70,18 @@ func kinked(p rnn.Problem) bool {
 // for a search among all, it looks among those whose side no state shows. Whatever side is taken, the
 // gradients are the reference's own.
 func ReferenceNear(d *rnn.Data, answer []Tensor) ([]Tensor, Kinks) {
-	if !rnn.Kinked(d.Problem) {
-		return Reference(d), Kinks{}
+	return near(newReference(d), answer)
+}
+
+// near is ReferenceNear for r, which has computed nothing yet.
+func near(r *reference, answer []Tensor) ([]Tensor, Kinks) {
+	if !rnn.Kinked(r.p) {
+		return answerOf(r), Kinks{}
 	}
-	r := newReference(d)
 	r.forward()
 	found := clippedKinks(r, answer)
 	above := r.above()
-	if !kinked(d.Problem) {
+	if !kinked(r.p) {
 		r.backwardFrom(above)
 		return r.expected(), found
 	}
@@ -138,6 +142,9 @@ func (r *reference) findKinks() Kinks {
 			all, states = r.variances(y, below)
 		} else {
 			all, states = r.gateVariances(y, below)
+		}
+		if y.left != nil { // other layers read what has no errors
+			states = nil
 		}
 		if level = append(level, states); len(level) == r.p.Ways() {
 			below, level = pass.next(l/r.p.Ways(), joinColumns(level, r.p.Hidden)), nil

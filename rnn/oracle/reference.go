@@ -6,6 +6,8 @@
 package oracle
 
 import (
+	"strings"
+
 	"rnnbench/internal/parallel"
 	"rnnbench/rnn"
 )
@@ -16,7 +18,11 @@ import (
 // a time, each term by term. The backward pass is that of section 2.6 of Appleyard et al.:
 // gradients through time first, weights after.
 func Reference(d *rnn.Data) []Tensor {
-	r := newReference(d)
+	return answerOf(newReference(d))
+}
+
+// answerOf is Reference for r, which has computed nothing yet.
+func answerOf(r *reference) []Tensor {
 	r.forward()
 	if r.p.Pass == rnn.Train {
 		r.backward()
@@ -28,7 +34,7 @@ func Reference(d *rnn.Data) []Tensor {
 func (r *reference) expected() []Tensor {
 	out := r.answer()
 	for i := range out {
-		out[i].data = r.Data
+		out[i].data, out[i].alone = r.Data, r.run != nil && strings.Contains(out[i].Name, "_l")
 	}
 	return out
 }
@@ -101,6 +107,7 @@ type reference struct {
 	dEmbed           []float64 // of the embedding
 
 	kept  *keptSteps // nil: steps of the history are computed
+	run   []Tensor   // the answer whose outputs layers read in place of those computed: see follow; nil: none
 	lossy *rounding  // nil: nothing is rounded
 	top   []float64  // output of the last layer, with what a shortcut adds
 	dTop  []float64  // gradient of the last layer's output
@@ -112,6 +119,7 @@ type refLayer struct {
 	way
 	in                     []float64   // rows × window·width; nil where one-hot
 	state                  [][]float64 // one step more than rows; the initial state lies where the layer begins
+	left                   []float64   // the outputs that others read: what the run left of them; nil: those of state
 	saved                  []float64   // rows × saved·hidden
 	dW, dR, dBX, dBR, dP   []float64
 	dState                 [][]float64
@@ -139,6 +147,7 @@ func (r *reference) forward() {
 	pass := &bypass{p: p, from: in, ahead: aheadBy(r, asTheyAre)}
 	for i := range p.Reads() {
 		r.layers = append(r.layers, r.layer(i, in))
+		r.layers[i].left = leftBy(r, i)
 		if (i+1)%p.Ways() == 0 {
 			in = outputOf(r, pass, i/p.Ways())
 		}

@@ -383,7 +383,7 @@ func TestCompareAgain(t *testing.T) {
 	p := rnn.Problem{Cell: cell.RNNTanh, Pass: rnn.Train, Input: 1, Hidden: 1, Layers: 1, Batch: 3, Steps: 5}
 	d := rnn.NewData(p, 1, 3, "normal")
 	want := Reference(d)
-	spread(d, want)
+	spread(d, want, nil)
 	for k, w := range want {
 		if w.Spread <= 0 {
 			t.Errorf("%s of %d values has no spread", w.Name, len(w.Values))
@@ -418,7 +418,7 @@ func TestSpreadAtKink(t *testing.T) {
 			d.Get(name)[0] = v
 		}
 		want := Reference(d)
-		spread(d, want)
+		spread(d, want, nil)
 		for _, w := range want {
 			if w.Spread > 4 {
 				t.Errorf("%v above the kink: the spread of %s = %v is %v", above, w.Name, w.Values[0], w.Spread)

@@ -87,7 +87,7 @@ func stateError(r *reference, l int, unit float64) float64 {
 	for _, v := range r.layers[l].later(0, r.p.Hidden) {
 		largest = max(largest, math.Abs(v))
 	}
-	return largest * Tensor{Name: r.p.Named(r.p.Cell.States[0], l), data: r.Data}.tolerance(r.p, unit)
+	return largest * Tensor{Name: r.p.Named(r.p.Cell.States[0], l), data: r.Data, alone: r.run != nil}.tolerance(r.p, unit)
 }
 
 // setSide sets whether unit i of a layer lets its gradient pass.

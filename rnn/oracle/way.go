@@ -98,11 +98,16 @@ func (w way) existing(rows []float64, n int) []float64 {
 	return rows
 }
 
-// outputs returns the outputs of layer l, both ways side by side.
+// outputs returns what others read of layer l, both ways side by side.
 func (r *reference) outputs(l int) []float64 {
 	var parts [][]float64
 	for w := range r.p.Ways() {
-		parts = append(parts, r.layers[l*r.p.Ways()+w].shown(0, r.p.Hidden))
+		y := &r.layers[l*r.p.Ways()+w]
+		if y.left != nil {
+			parts = append(parts, y.left)
+			continue
+		}
+		parts = append(parts, y.shown(0, r.p.Hidden))
 	}
 	return joinColumns(parts, rnn.Emits(r.p))
 }
