@@ -13,7 +13,7 @@ import (
 // Such a network is judged layer by layer, as Stepwise judges a long run step by step. The reference reads, in each
 // layer, what the run itself left of the layer below. So the errors of one layer reach no other, and its states may
 // be off by the tolerance of a network of one layer. Gradients pass back through the reference's values at the run's
-// own states. Gradients grow as their errors do, so these stay within the tolerance of any network.
+// own states. Their errors grow as gradients themselves do, so these have the tolerance of any network.
 //
 // A fault is found in the layer that has it. What is not found is an error within the tolerance of one layer, which
 // the layers above amplify.
@@ -22,7 +22,7 @@ import (
 // so if the network amplifies rounding and the answer shows the outputs of all layers at all steps.
 func follow(r *reference, answer []Tensor) {
 	for i := range r.p.Reads() {
-		if t := outputIn(answer, r.p, i); t == nil || t.First > 0 || t.Later > 0 {
+		if t := outputIn(answer, r.p, i); t == nil || t.First > 0 || t.Later > 0 || len(t.Values) < r.rows*rnn.Emits(r.p) {
 			return
 		}
 	}
