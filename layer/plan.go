@@ -1,10 +1,12 @@
 package layer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"rnnbench/device"
@@ -142,6 +144,9 @@ func (l *Layer) choose(r Request, problem rnn.Problem, point record.Point) (*tun
 		if err != nil {
 			return nil, invalid("%w", err)
 		}
+		if err := tuner.CheckKnobs(d.device, impl.Own(), point, spec); err != nil {
+			return nil, invalid("%w", err)
+		}
 		found, err := tuner.LayOutWithin(d.device, impl.Own(), point, spec, d.free())
 		return able(found, err)
 	}
@@ -158,7 +163,8 @@ func (l *Layer) choose(r Request, problem rnn.Problem, point record.Point) (*tun
 // able turns the reason why a technique is declined into an error.
 func able(l *tuner.Layout, err error) (*tuner.Layout, error) {
 	if err == nil && l.Reason != "" {
-		err = fmt.Errorf("%w: %s", schedule.ErrUnsupported, l.Reason)
+		said := schedule.ErrUnsupported.Error() + ": "
+		err = fmt.Errorf("%w: %s", schedule.ErrUnsupported, strings.Replace(l.Reason, said, "", 1))
 	}
 	return l, err
 }
@@ -341,7 +347,7 @@ func (p *Plan) Forward(stream uintptr) error {
 		return err
 	}
 	defer leave()
-	if err := errors.Join(p.needs(rnn.ForwardGiven, "input"), p.needs(rnn.ForwardTaken, "output")); err != nil {
+	if err := cmp.Or(p.needs(rnn.ForwardGiven, "input"), p.needs(rnn.ForwardTaken, "output")); err != nil {
 		return err
 	}
 	w := &p.forward

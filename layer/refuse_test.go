@@ -37,6 +37,8 @@ func TestRefusals(t *testing.T) {
 		{layer.Request{Batch: 0, Steps: 1, Pass: "forward", Technique: "auto"}, "batch is 0"},
 		{layer.Request{Batch: 1, Steps: 1, Pass: "both", Technique: "auto"}, "pass"},
 		{layer.Request{Batch: 1, Steps: 1, Pass: "forward", Technique: "fast"}, "technique"},
+		{layer.Request{Batch: 1, Steps: 1, Pass: "forward", Technique: "persistent:nope=1"}, `persistent: unknown knob "nope"`},
+		{layer.Request{Batch: 1, Steps: 1, Pass: "forward", Technique: "cudnnstyle:fused=7"}, "knob fused cannot be 7"},
 		{layer.Request{Batch: 2, Steps: 3, Pass: "forward", Technique: "auto", Lengths: []int{2, 2}}, "longest"},
 		{layer.Request{Batch: 2, Steps: 3, Pass: "forward", Technique: "auto", Lengths: []int{0, 3}}, "sequence 0"},
 		{layer.Request{Batch: 2, Steps: 3, Pass: "forward", Technique: "auto", Lengths: []int{3}}, "length"},
@@ -45,6 +47,13 @@ func TestRefusals(t *testing.T) {
 	}
 	if _, err := l.Plan(layer.Request{Batch: 1, Steps: 1, Pass: "train", Technique: "scc"}); !errors.Is(err, schedule.ErrUnsupported) {
 		t.Errorf("scc trains for a host program: %v", err)
+	}
+	narrow, err := d.NewLayer("input=3,hidden=4,precision=int8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := narrow.Plan(layer.Request{Batch: 1, Steps: 1, Pass: "train", Technique: "naive"}); !errors.Is(err, schedule.ErrUnsupported) || strings.Count(err.Error(), "unsupported") > 1 {
+		t.Errorf("int8 trains for a host program: %v", err)
 	}
 	p, err := l.Plan(layer.Request{Batch: 1, Steps: 2, Pass: "train", Technique: "naive"})
 	if err != nil {
@@ -72,8 +81,8 @@ func TestRefusals(t *testing.T) {
 
 func refused(t *testing.T, want string, f func() error) {
 	t.Helper()
-	if err := f(); !errors.Is(err, layer.ErrInvalid) || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, want one with %q", err, want)
+	if err := f(); !errors.Is(err, layer.ErrInvalid) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, want one sentence with %q", err, want)
 	}
 }
 

@@ -52,6 +52,7 @@ type lowering struct {
 	program  cell.Program
 	temps    int
 	values   []cell.Ref            // of the equations so far
+	bounds   []bounds              // of them
 	products map[cell.Ref]cell.Ref // of a gate, with its bias
 
 	innerKnown bool // the inner value is computed
@@ -65,7 +66,7 @@ func lower(d *definition) cell.Program {
 		if e.next >= 0 {
 			v = p.next(v, cell.Ref{Kind: cell.Next, Index: e.next})
 		}
-		p.values = append(p.values, v)
+		p.values, p.bounds = append(p.values, v), append(p.bounds, p.boundsOf(e.expr))
 	}
 	return p.program
 }
@@ -137,6 +138,9 @@ func (p *lowering) lower(n *node) cell.Ref {
 	var args []cell.Ref
 	for _, a := range n.args {
 		args = append(args, p.lower(a))
+	}
+	if n.of.name == "sqrt" && p.boundsOf(n.args[0]).least < 0 {
+		args[0] = p.do(cell.ReLU, args[0], args[0]) // its gradient is 0 below 0, where a root's is as of 0
 	}
 	return n.of.lower(p, args[0], args[len(args)-1])
 }
