@@ -41,6 +41,9 @@ type Experiment struct {
 	// or there is no paper.
 	Unlike string
 
+	// Apart says that its paper is none of the four that the program reproduces: its claims are counted apart.
+	Apart bool
+
 	// Parts lists what is swept. Trainings lists what is trained afterwards. Either may be nil. Both
 	// are nil if the experiment only counts or computes.
 	Parts     func(Size, Target) []Part
