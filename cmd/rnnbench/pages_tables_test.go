@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -247,7 +248,9 @@ func TestPerformanceTable(t *testing.T) {
 	for line := range strings.Lines(text) {
 		rows++
 		if m := links.FindStringSubmatch(line); m != nil {
-			report = page(t, filepath.Join("docs", m[1]))
+			if report = reportAt("docs", m[1]); report == "" {
+				t.Errorf("docs/performance.md: there is no %s: record it, or take the row out", m[1])
+			}
 		}
 		for cell := range strings.SplitSeq(line, "|") {
 			m := number.FindStringSubmatch(strings.TrimSpace(cell))
@@ -263,5 +266,41 @@ func TestPerformanceTable(t *testing.T) {
 	}
 	if rows < 1 || ratios < rows {
 		t.Errorf("the table has %d ratios in %d rows: are they still read?", ratios, rows)
+	}
+}
+
+// reportAt is the text of the report that a page in a folder links; "": there is none.
+func reportAt(folder, link string) string {
+	text, _ := os.ReadFile(filepath.Join(root, folder, link)) // TestLinks says which are missing
+	return string(text)
+}
+
+// quoted are links to reports whose text is a ratio, such as [3.5 to 5.7 times as fast](…/report.md).
+var quoted = regexp.MustCompile(`\[([0-9.]+)(?: to ([0-9.]+))? times[^\]]*\]\(([^)]*results/[^)]*/report\.md)\)`)
+
+// TestQuotedRatios: the ratios that README.md and the page on performance quote beside a link to a report are in that
+// report, to the decimals that are quoted.
+func TestQuotedRatios(t *testing.T) {
+	ratio := regexp.MustCompile(`([0-9]+\.[0-9]+)×`)
+	read := 0
+	for _, name := range []string{"README.md", "docs/performance.md"} {
+		for _, m := range quoted.FindAllStringSubmatch(page(t, name), -1) {
+			text := reportAt(filepath.Dir(name), m[3])
+			for _, n := range m[1:3] {
+				if n == "" {
+					continue
+				}
+				_, decimals, _ := strings.Cut(n, ".")
+				if read++; !slices.ContainsFunc(ratio.FindAllStringSubmatch(text, -1), func(r []string) bool {
+					v, err := strconv.ParseFloat(r[1], 64)
+					return err == nil && strconv.FormatFloat(v, 'f', len(decimals), 64) == n
+				}) {
+					t.Errorf("%s: %s times is not in %s", name, n, m[3])
+				}
+			}
+		}
+	}
+	if strings.Contains(page(t, "README.md"), "times as fast](results/") && read == 0 {
+		t.Error("no ratio was read")
 	}
 }
