@@ -106,6 +106,10 @@ func shares(persistent, rival *record.Record, name string) string {
 	if peak == 0 {
 		return ""
 	}
-	return fmt.Sprintf("products of %s reach %.0f %% of the peak (paper: %.0f %%), and the persistent layer %.0f %% (paper: %.0f %%)",
-		name, 100*rival.FLOPS()/peak, 100*paperProducts64/paperPeak, 100*persistent.FLOPS()/peak, 100*paperPersistent/paperPeak)
+	products := "products of " + name
+	if name == "products" {
+		products = name
+	}
+	return fmt.Sprintf("%s reach %.0f %% of the peak (paper: %.0f %%), and the persistent layer %.0f %% (paper: %.0f %%)",
+		products, 100*rival.FLOPS()/peak, 100*paperProducts64/paperPeak, 100*persistent.FLOPS()/peak, 100*paperPersistent/paperPeak)
 }
