@@ -135,6 +135,13 @@ type Evicter interface {
 	Evict() error
 }
 
+// A LaunchMeter is a device whose kernels a host launches. It can measure in some tens of milliseconds how long that
+// takes, which depends on the host and the hour.
+type LaunchMeter interface {
+	// LaunchTime returns the seconds from one empty kernel to the next, launched one by one; 0: unknown.
+	LaunchTime() (float64, error)
+}
+
 // A Precompiler is a device that can start to compile kernels before Compile is called, so that
 // kernels of several programs are compiled at the same time.
 type Precompiler interface {

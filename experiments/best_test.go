@@ -108,6 +108,11 @@ func TestBarrierAlone(t *testing.T) {
 	if c := claim(map[string]string{"barrier": "500 ns", "launches": "5.00 µs", "in a graph": "1.00 µs"}); c.Outcome != study.Agrees || !strings.Contains(c.Here, "10.00×") {
 		t.Errorf("%+v", c)
 	}
+	far := 9e-6
+	recs[0].Launch = &far
+	if c := claim(map[string]string{"barrier": "500 ns", "launches": "5.00 µs"}); c.Outcome != study.CannotTell || !strings.Contains(c.Here, "10.00× (9.52 to 18.90)") {
+		t.Errorf("with launches far apart: %+v", c)
+	}
 	if c := claim(nil); c.Outcome != study.Unmeasured || c.Verdict() != "not measured" {
 		t.Errorf("%+v", c)
 	}
@@ -168,7 +173,7 @@ func TestLaunchesLimit(t *testing.T) {
 		recs[i].Stats = &s
 	}
 	const words = "Elman network, one stream: parallelism across steps makes training"
-	if s := about(report(t, "hwang-fig3", recs, gpu), words); !strings.HasSuffix(s, "They disagree because launches limit it here.") {
+	if s := about(report(t, "hwang-fig3", recs, gpu), words); !strings.Contains(s, "They disagree because launches limit it here: replayed as a graph, it is 20.0 times") {
 		t.Errorf("%q", s)
 	}
 	if s := about(report(t, "hwang-fig3", without(recs, "scc, graph"), gpu), words); !strings.HasSuffix(s, "the cause is not known.") {

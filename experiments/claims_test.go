@@ -3,6 +3,7 @@ package experiments_test
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,96 @@ func TestClaims(t *testing.T) {
 		}
 	}
 }
+
+// place is where a paper says what a claim is about.
+var place = regexp.MustCompile(`\((blog, section [0-9.]+|ParaRNN, abstract|abstract|(section|Table|Figure|Tables|sections) [0-9.]+((, | and )((section|Table|Figure) )?[0-9.]+)*)\)$`)
+
+// TestClaimsHavePlaces: each claim ends with the page's part that it is from, on a GPU and on a CPU. Each of the four
+// papers has claims, of experiments that are theirs, and no yardstick has one.
+func TestClaimsHavePlaces(t *testing.T) {
+	found := map[string]int{}
+	for _, on := range []study.Target{cpu, gpu} {
+		for _, e := range experiments.All() {
+			if why, _ := e.Declines(on); why != "" {
+				continue
+			}
+			for _, recs := range [][]record.Record{synthetic(e, on), planned(t, e.ID, on)} {
+				rep, err := e.Report(recs, on)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, c := range rep.Claims {
+					if c.Outcome == study.Yardstick {
+						continue
+					}
+					if !place.MatchString(c.Paper) {
+						t.Errorf("%s: %q names no place in the paper", e.ID, c.Paper)
+					}
+					author, _, _ := strings.Cut(e.Source, " ")
+					if found[author]++; author == "rnnbench" || author == "DeepBench" {
+						t.Errorf("%s has no paper, and claims %q", e.ID, c.Paper)
+					}
+				}
+			}
+		}
+	}
+	for _, author := range []string{"Appleyard", "Diamos", "Hwang", "Martin", "Danieli"} {
+		if found[author] < 2 {
+			t.Errorf("%d claims are of %s", found[author], author)
+		}
+	}
+}
+
+// TestNoiseFlipsNoVerdict: of records without an interval, no claim on times agrees or differs.
+func TestNoiseFlipsNoVerdict(t *testing.T) {
+	judged, open := 0, 0
+	for _, on := range []study.Target{cpu, gpu} {
+		for _, e := range experiments.All() {
+			if why, _ := e.Declines(on); why != "" || e.Parts == nil || e.Apart {
+				continue
+			}
+			recs := recordsOf(e.Parts(study.Full, on))
+			for i := range recs {
+				if recs[i].Stats != nil {
+					s := *recs[i].Stats
+					s.Lo, s.Hi = nil, nil
+					recs[i].Stats, recs[i].Samples = &s, nil
+				}
+			}
+			rep, err := e.Report(recs, on)
+			if err != nil {
+				continue // such records give no report
+			}
+			for _, c := range rep.Claims {
+				judged++
+				switch {
+				case c.Outcome == study.CannotTell:
+					open++
+				case (c.Outcome == study.Agrees || c.Outcome == study.Differs) && !slices.ContainsFunc(counts, func(s string) bool { return strings.HasPrefix(c.Paper, s) }):
+					t.Errorf("%s: %q is settled without an interval: %s, %s", e.ID, c.Paper, c.Here, c.Outcome)
+				}
+			}
+		}
+	}
+	if judged < 40 || open < 20 {
+		t.Errorf("%d claims were judged, and %d cannot be told", judged, open)
+	}
+}
+
+// TestComputedClaims: what arithmetic answers is not counted among what was measured.
+func TestComputedClaims(t *testing.T) {
+	for id, words := range map[string]string{"hwang-graph": "the LSTM's loops", "diamos-fig6": "twice the main-memory bandwidth", "diamos-memory": "215 MB", "diamos-speech": "networks of 22"} {
+		if got := outcomes(report(t, id, nil, gpu), words); !slices.Equal(got, []study.Outcome{study.ComputedAgrees}) {
+			t.Errorf("%s: %v", id, got)
+		}
+	}
+	if s := study.CountClaims([]study.Claim{{Paper: "a", Outcome: study.ComputedOpen}, {Paper: "b", Outcome: study.CannotTell}}); s != "1 cannot be told, 1 cannot be told by computation alone" {
+		t.Error(s)
+	}
+}
+
+// counts are claims on what is counted, not timed: bytes that were allocated, and blocks that gave up.
+var counts = []string{"12 times as many parameters", "minibatch 4 in place of 64", "about 9 layers", "over 100 layers", "the global barrier almost never"}
 
 // TestReduced: a report of quick sizes says so in its title and in its figures', and
 // neither agrees nor disagrees with the paper.

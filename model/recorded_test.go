@@ -12,12 +12,16 @@ import (
 )
 
 // TestMachinesAreAsRecorded: where runs of a GPU are recorded, its machine has the rates that they
-// measured, not those of another machine or of a data sheet.
+// measured, not those of another machine or of a data sheet. Otherwise there is nothing to compare.
 func TestMachinesAreAsRecorded(t *testing.T) {
+	compared := 0
 	for name, folder := range map[string]string{"h100": "nvidia-h100-80gb-hbm3", "h200": "nvidia-h200"} {
 		found, err := filepath.Glob("../results/" + folder + "/*/manifest.json")
-		if err != nil || len(found) == 0 {
-			t.Fatalf("%s has no manifests: %v", folder, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if compared += len(found); len(found) == 0 {
+			continue
 		}
 		var peak, bandwidth, half, graph []float64
 		for _, path := range found {
@@ -48,9 +52,12 @@ func TestMachinesAreAsRecorded(t *testing.T) {
 		}{{"flops", m.FLOPS, peak}, {"half", m.Half, half}, {"b of the last level", m.Levels[len(m.Levels)-1].B, bandwidth}, {"graph_launch", m.GPU.Graph, graph}} {
 			slices.Sort(c.measured)
 			if median := c.measured[len(c.measured)/2]; math.Abs(c.is/median-1) > 0.03 {
-				t.Errorf("%s: %s is %.3g, but %.3g is the median of %d manifests", name, c.what, c.is, median, len(found))
+				t.Errorf("%s: %s is %.3g, but %.3g is the median of %d manifests: rnnbench doctor --machine writes the machine anew", name, c.what, c.is, median, len(found))
 			}
 		}
+	}
+	if compared == 0 {
+		t.Skip("no runs of these GPUs are recorded")
 	}
 }
 

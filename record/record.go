@@ -148,6 +148,10 @@ type Record struct {
 
 	Disturbance *Disturbance `json:"disturbance"` // null: unknown, or a record from before this key
 
+	// Launch is how many seconds a launch by the host took just before the samples. Techniques that took turns
+	// share it. null: there is no GPU, it is unknown, or a record from before this key.
+	Launch *float64 `json:"launch_s"`
+
 	// Equations is the text of the file that defines the point's cell; null: the cell is built in.
 	Equations *string `json:"equations"`
 }

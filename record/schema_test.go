@@ -47,7 +47,7 @@ func parseSchema(t *testing.T) *jsonSchema {
 
 // later lists keys that were added later, so that early records lack them.
 var later = []string{"record.verify.method", "record.verify.states_steps", "record.verify.shorter_steps", "record.verify.share", "record.verify.peer", "record.verify.kinks", "record.verify.kinks.shown", "record.verify.iterations", "record.verify.residual", "[].group",
-	"record.latency", "record.disturbance", "record.equations", "record.samples.clock_hz", "record.training.glorot", "record.training.replicas", "record.training.repeat", "record.training.stop", "record.training.beside", "record.training.convergence", "record.training.mean_loss", "record.training.mean_of", "record.training.held_out.label_errors", "record.mode.objective", "record.impl.choice.objective"}
+	"record.latency", "record.disturbance", "record.launch_s", "record.equations", "record.samples.clock_hz", "record.training.glorot", "record.training.replicas", "record.training.repeat", "record.training.stop", "record.training.beside", "record.training.convergence", "record.training.mean_loss", "record.training.mean_of", "record.training.held_out.label_errors", "record.mode.objective", "record.impl.choice.objective"}
 
 // TestSchemaMatchesRecord: Record and the schema have the same fields, with the same types, and every
 // field has a description.

@@ -98,7 +98,7 @@ func TestVersionsMix(t *testing.T) {
 // TestRecordedRunsRead reads every run that is committed, without a warning.
 func TestRecordedRunsRead(t *testing.T) {
 	found, err := filepath.Glob("../results/*/*/" + recordsFile)
-	if err != nil || len(found) < 30 {
+	if err != nil || len(found) == 0 {
 		t.Fatalf("%d runs, %v", len(found), err)
 	}
 	all := 0
@@ -107,10 +107,13 @@ func TestRecordedRunsRead(t *testing.T) {
 		if err != nil || len(warnings) > 0 {
 			t.Errorf("%s: %v, %v", path, warnings, err)
 		}
+		if m, err := os.Stat(path); err == nil && m.Size() > 0 && len(records) == 0 {
+			t.Errorf("%s has lines, and no record was read", path)
+		}
 		all += len(records)
 	}
-	if all < 1000 {
-		t.Errorf("%d records were read", all)
+	if all == 0 {
+		t.Error("no record was read")
 	}
 }
 

@@ -35,7 +35,7 @@ func Verdicts(list []Reproduction) *table.Table {
 	t := &table.Table{Columns: []table.Column{
 		{Name: "Experiment", Key: "experiment"}, {Name: "The paper found", Key: "paper"}, {Name: "Measured here", Key: "here"}, {Name: "Verdict", Key: "verdict"},
 	}}
-	var claims []study.Claim
+	var claims, others []study.Claim // of the four papers, and of others
 	for _, x := range list {
 		name := table.Text(x.Experiment.ID)
 		row := func(paper, here, verdict string) {
@@ -50,7 +50,11 @@ func Verdicts(list []Reproduction) *table.Table {
 			row("", "", "not measured: "+missing)
 			continue
 		}
-		claims = append(claims, x.Report.Claims...)
+		if x.Experiment.Apart {
+			others = append(others, x.Report.Claims...)
+		} else {
+			claims = append(claims, x.Report.Claims...)
+		}
 		for _, c := range x.Report.Claims {
 			row(c.Paper, c.Here, c.Verdict())
 		}
@@ -60,6 +64,9 @@ func Verdicts(list []Reproduction) *table.Table {
 	}
 	if words := study.CountClaims(claims); words != "" {
 		t.Notes = []string{"papers' claims, each counted once: " + words}
+	}
+	if words := study.CountClaims(others); words != "" {
+		t.Notes = append(t.Notes, "claims of other papers: "+words)
 	}
 	var noisy []string
 	for _, x := range list {

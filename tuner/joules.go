@@ -142,6 +142,7 @@ func (c *contest) costs(e *entrant) []float64 {
 func (c *contest) conclude(e *entrant, stop string) {
 	c.summarize(e.candidate, stop)
 	e.record.Disturb(c.Around.Since(c.began, record.OnGPU(e.record.Device)))
+	e.record.Launch = c.launch
 	if c.joules != nil && len(e.windows) > 0 {
 		e.candidate.energy(e.windows, c.joules.idle, c.joules.meter, nil)
 	}

@@ -31,6 +31,10 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 		}
 		live = append(live, c)
 	}
+	var launch *float64
+	if len(live) > 0 {
+		launch = LaunchTime(s.Device)
+	}
 	before := s.Around.Read()
 	stop := s.rounds(ctx, live, rng)
 	disturbance := s.Around.Since(before, record.OnGPU(s.Device.Info().Key))
@@ -51,6 +55,7 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 				c.record.Stats.Stop = stopTimeout
 			}
 			c.record.Disturb(disturbance)
+			c.record.Launch = launch
 		}
 		c.close()
 		if err := s.emit(c); err != nil {
@@ -58,6 +63,20 @@ func (s *Sweep) measure(ctx context.Context, all []*candidate, check *verificati
 		}
 	}
 	return nil
+}
+
+// LaunchTime measures how long a launch takes on d now; nil: it is unknown. If it fails, so will whatever is measured
+// next, and its record says why.
+func LaunchTime(d device.Device) *float64 {
+	m, ok := d.(device.LaunchMeter)
+	if !ok {
+		return nil
+	}
+	seconds, err := m.LaunchTime()
+	if err != nil || seconds <= 0 {
+		return nil
+	}
+	return &seconds
 }
 
 // readyAll makes candidates ready. Those that can be checked by themselves come first, since the

@@ -187,6 +187,7 @@ type contest struct {
 	order    []int   // entrants that are still to start, the next first
 	leader   float64 // seconds, or joules, of the best so far
 	began    *around.Counters
+	launch   *float64 // seconds of a launch when the contest began; nil: unknown
 }
 
 // An entrant is a contender that may be running.
@@ -254,6 +255,7 @@ func (c *contest) run(ctx context.Context, arms []search.Arm, running []int, o s
 		}
 	}
 	o.Incumbent = incumbent
+	c.launch = LaunchTime(c.Device)
 	c.began = c.Around.Read()
 	r, err := search.Run(ctx, some, &numbered{c, running}, o)
 	if err != nil {

@@ -174,7 +174,7 @@ func TestLinks(t *testing.T) {
 	}
 	for _, of := range []string{"results/*/*/report.md", "results/*/again/*/report.md"} {
 		reports, err := fs.Glob(os.DirFS(root), of)
-		if err != nil || len(reports) == 0 {
+		if err != nil || len(reports) == 0 && !strings.Contains(of, secondRuns) {
 			t.Fatalf("%s: %d reports, %v", of, len(reports), err)
 		}
 		names = append(names, reports...)

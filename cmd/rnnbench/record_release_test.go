@@ -18,7 +18,7 @@ import (
 const aCommit = "0123456789abcdef0123456789abcdef01234567"
 
 // aProgram stands in for rnnbench: it writes down how it is called, and a run with the manifest that the script
-// reads. The experiment slow is killed once, and none needs another device.
+// reads. The experiment slow is killed once, broken fails, and none needs another device.
 const aProgram = `#!/usr/bin/env bash
 case $1 in
 version) echo '{"vcs_revision": "` + aCommit + `", "vcs_modified": '${MODIFIED:-false}'}'; exit ;;
@@ -32,6 +32,7 @@ while [ $# -gt 0 ]; do
 	shift
 done
 [ $id != none ] || exit 5
+[ $id != broken ] || exit 1
 if [ -n "${at-}" ]; then
 	budget=$(sed -n 's/.*"budget": "\(.*\)".*/\1/p' $at/manifest.json)
 	resumed='["2026-01-02"]'
@@ -86,7 +87,7 @@ func TestRecordRelease(t *testing.T) {
 		!strings.HasSuffix(calls, "s --out out/record/cpu-loom-2t/long-7 --quick --seed 7\nreproduce none --no-hostname --budget 20s --out out/record/cpu-loom-2t/none --quick\n") {
 		t.Errorf("the program is called by\n%s", calls)
 	}
-	for _, want := range []string{"recorded in results/cpu-loom-2t/first\n", "recorded in results/cpu-loom-2t/long-7\n", "to be done: long; give the same command again", "none needs another device"} {
+	for _, want := range []string{"recorded in results/cpu-loom-2t/first\n", "recorded in results/cpu-loom-2t/long-7\n", "to be done: long; give the same command again", "left out: none; the lines above say which device or rival is missing\n"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not in %s", want, said)
 		}
@@ -100,6 +101,15 @@ func TestRecordRelease(t *testing.T) {
 	}
 	if said, _ = scripted(t, "release --budget 5m", "AGAIN=1"); !strings.Contains(said, "recorded in results/cpu-loom-2t/again/first\nrelease recorded\n") {
 		t.Errorf("second runs: %s", said)
+	}
+}
+
+// TestRecordFails: an experiment that fails keeps no other from being measured, and the last line names it.
+func TestRecordFails(t *testing.T) {
+	releaseFolder(t, "cpu 30s broken\ncpu 30s first\n")
+	said, _ := scripted(t, "release --budget 5m")
+	if want := "recorded in results/cpu-loom-2t/first\nscripts/record: failed: broken; the lines above say why; the same command tries them again\nexit status 1\n"; !strings.HasSuffix(said, want) {
+		t.Errorf("%s", said)
 	}
 }
 

@@ -98,6 +98,9 @@ func TestLimits(t *testing.T) {
 			t.Errorf("no rate of %s: %+v", name, l.More)
 		}
 	}
+	if s, err := d.LaunchTime(); err != nil || s <= 0 {
+		t.Errorf("a launch takes %v s, %v", s, err)
+	}
 	if f, err := d.Inspect(); err != nil || len(f) == 0 {
 		t.Errorf("the state is %v, %v", f, err)
 	}

@@ -52,6 +52,7 @@ var (
 	_ device.Meter       = (*Device)(nil)
 	_ device.Inspector   = (*Device)(nil)
 	_ device.PowerMeter  = (*Device)(nil)
+	_ device.LaunchMeter = (*Device)(nil)
 	_ device.Evicter     = (*Device)(nil)
 	_ device.Precompiler = (*Device)(nil)
 	_ device.Threaded    = (*Device)(nil)

@@ -3,7 +3,6 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -79,22 +78,31 @@ func (m *meter) alloc(bytes int64) (driver.Pointer, error) {
 	return p, m.device.driver.Clear(driver.Extent{At: p, Bytes: bytes})
 }
 
-// best returns the shortest time of f's work, in seconds.
-func (m *meter) best(f func() error) (float64, error) {
+// times returns the times of f's work in some trials, in seconds, the shortest first.
+func (m *meter) times(f func() error) ([]float64, error) {
 	const trials = 8
 	d := m.device.driver
-	best := math.Inf(1)
-	for range trials {
+	times := make([]float64, trials)
+	for i := range times {
 		if err := errors.Join(d.Record(m.begin, 0), f(), d.Record(m.end, 0), d.Await(m.end)); err != nil {
-			return 0, err
+			return nil, err
 		}
-		s, err := d.Elapsed(m.begin, m.end)
-		if err != nil {
-			return 0, err
+		var err error
+		if times[i], err = d.Elapsed(m.begin, m.end); err != nil {
+			return nil, err
 		}
-		best = min(best, s)
 	}
-	return best, nil
+	slices.Sort(times)
+	return times, nil
+}
+
+// best returns the shortest time of f's work, in seconds.
+func (m *meter) best(f func() error) (float64, error) {
+	times, err := m.times(f)
+	if err != nil {
+		return 0, err
+	}
+	return times[0], nil
 }
 
 // calls prepares a call, and returns a function that makes it so many times.
@@ -292,10 +300,41 @@ func (m *meter) launching(l *device.Limits) error {
 	return err
 }
 
+// LaunchTime implements device.LaunchMeter. It is the median of several trials, since it is to show what disturbs
+// launches.
+func (d *Device) LaunchTime() (float64, error) {
+	m := meter{device: d}
+	s, err := m.launchTime()
+	return s, errors.Join(err, m.free())
+}
+
+func (m *meter) launchTime() (float64, error) {
+	if err := m.ready(); err != nil {
+		return 0, err
+	}
+	many, err := m.empties()
+	if err != nil {
+		return 0, err
+	}
+	times, err := m.times(many)
+	if err != nil {
+		return 0, err
+	}
+	return times[len(times)/2] / emptyKernels, nil
+}
+
+// emptyKernels is how many empty kernels are launched to time one.
+const emptyKernels = 1000
+
+// empties returns a function that launches empty kernels one by one.
+func (m *meter) empties() (func() error, error) {
+	return m.launches(emptyKernels, file("empty"), 1, 32, false, 0)
+}
+
 // dispatch times empty kernels, launched one by one and in a graph.
 func (m *meter) dispatch() (lower.Dispatch, error) {
-	const count = 1000
-	many, err := m.launches(count, file("empty"), 1, 32, false, 0)
+	const count = emptyKernels
+	many, err := m.empties()
 	if err != nil {
 		return lower.Dispatch{}, err
 	}

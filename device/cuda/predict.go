@@ -21,7 +21,7 @@ func (d *Device) Predict(s *schedule.Schedule, k knob.Params) (device.Prediction
 	if err != nil {
 		return device.Prediction{}, err
 	}
-	dispatch, err := d.launchTimes()
+	dispatch, err := dispatchOn(d)
 	if err != nil {
 		return device.Prediction{}, err
 	}
@@ -35,8 +35,8 @@ const predictionError = 0.25
 // prediction measures. Without it, predictions assume the H200 of the model's fit.
 func (d *Device) TimeLaunches() { d.timed = true }
 
-// launchTimes measures the cost of launches once. If it fails, predictions use the cost at the fit.
-func (d *Device) launchTimes() (lower.Dispatch, error) {
+// dispatchOn measures the cost of launches on d once. If it fails, predictions use the cost at the fit.
+func dispatchOn(d *Device) (lower.Dispatch, error) {
 	if !d.timed {
 		return d.dispatch, nil
 	}

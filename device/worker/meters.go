@@ -29,6 +29,15 @@ func (d *Device) Power() (device.Power, error) {
 	return r.Power, err
 }
 
+// LaunchTime implements device.LaunchMeter. It is 0 if the device is no LaunchMeter.
+func (d *Device) LaunchTime() (float64, error) {
+	if err := d.start(); err != nil {
+		return 0, err
+	}
+	r, err := d.call(d.o.Timeout, request{Call: callLaunchTime}, nil, nil)
+	return r.Launch, err
+}
+
 // Inspect implements device.Inspector. The result is empty if the device is no Inspector.
 func (d *Device) Inspect() ([]device.Finding, error) {
 	if err := d.start(); err != nil {

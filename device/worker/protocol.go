@@ -45,6 +45,7 @@ const (
 	callFeed
 	callStart
 	callWait
+	callLaunchTime
 )
 
 // A request is one call. Size bytes of matrix data follow it or lie in the window.
@@ -85,6 +86,7 @@ type response struct {
 	Explained device.Explanation
 	Predicted device.Prediction
 	Power     device.Power
+	Launch    float64 // seconds of a launch
 	Called    device.Called
 	Size      int
 	Window    bool // open: the worker has mapped the window

@@ -182,7 +182,7 @@ func (s *server) do(c call, r *response) (data []float32, err error) {
 		if x, ok := s.device.(device.Predictor); ok {
 			r.Predicted, err = x.Predict(about, c.Knobs)
 		}
-	case callLimits, callHierarchy, callInspect, callEvict, callPower, callProvoke:
+	case callLimits, callHierarchy, callInspect, callEvict, callPower, callLaunchTime, callProvoke:
 		err = s.optional(c, r)
 	default:
 		return s.run(c, r)
@@ -244,6 +244,10 @@ func (s *server) optional(c call, r *response) (err error) {
 			return errors.New("worker: the device has no energy meter")
 		}
 		r.Power, err = m.Power()
+	case callLaunchTime:
+		if m, ok := s.device.(device.LaunchMeter); ok {
+			r.Launch, err = m.LaunchTime()
+		}
 	case callEvict:
 		e, ok := s.device.(device.Evicter)
 		if !ok {

@@ -59,6 +59,8 @@ func (clumsy) Power() (device.Power, error) {
 	return device.Power{Source: "test", Joules: 7, Watts: 3, Clock: 2, Temperature: 1}, nil
 }
 
+func (clumsy) LaunchTime() (float64, error) { return 3e-6, nil }
+
 func (clumsy) Provoke(mishap string) error {
 	switch mishap {
 	case worker.Spin:
@@ -71,7 +73,7 @@ func (clumsy) Provoke(mishap string) error {
 	return nil
 }
 
-// TestPower: a meter's reading comes through the pipe unchanged.
+// TestPower: a meter's readings come through the pipe unchanged.
 func TestPower(t *testing.T) {
 	d, err := open(t, "cpu", "cpu")
 	if err != nil {
@@ -80,6 +82,9 @@ func TestPower(t *testing.T) {
 	defer d.Close()
 	if p, err := d.Power(); err != nil || p != (device.Power{Source: "test", Joules: 7, Watts: 3, Clock: 2, Temperature: 1}) {
 		t.Errorf("%+v, %v", p, err)
+	}
+	if s, err := d.LaunchTime(); err != nil || s != 3e-6 {
+		t.Errorf("a launch takes %v s, %v", s, err)
 	}
 }
 

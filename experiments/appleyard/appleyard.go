@@ -121,7 +121,7 @@ func reportLadder(rep *study.Report, recs []record.Record, p record.Point, on st
 			case estimate.Open:
 				noisy = append(noisy, r.Label)
 			case estimate.No:
-				rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d, stage %s: speed-up %s here, %.2f× in the paper.%s", p.Steps, r.Label, gain.Times(), step, explain(r, own > step, on)))
+				rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d, stage %s: speed-up %s here, %.2f× in the paper.", p.Steps, r.Label, gain.Times(), step))
 			}
 		}
 		before = rec
@@ -169,7 +169,7 @@ func ladderFindings(rep *study.Report, recs []record.Record, p record.Point, on 
 	if !on.GPU {
 		return
 	}
-	if c, ok := climbOf(recs, p, 0, len(rungs)-1, on); ok && c.likes.Known() {
+	if c, ok := climbOf(recs, p, 0, len(rungs)-1); ok && c.likes.Known() {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: with every product by cuBLAS, as in the paper, the whole ladder gains %s.", p.Steps, c.likes.Times()))
 	} else if last != nil {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: stage 4 runs one of rnnbench's kernels; it is not only a transposition. The ladder with every product by cuBLAS was not measured in this run.", p.Steps))
@@ -178,7 +178,7 @@ func ladderFindings(rep *study.Report, recs []record.Record, p record.Point, on 
 
 // furthest names the stage after the given one whose step differs most from the paper's. It serves
 // as the reason why the whole ladder differs. It is empty if no step is known.
-func furthest(stage func(label string) *record.Record, rungs []form.Rung, after int, on study.Target) (why string) {
+func furthest(stage func(label string) *record.Record, rungs []form.Rung, after int) (why string) {
 	most := 0.0
 	for i := after + 1; i < len(rungs); i++ {
 		a, b := stage(rungs[i-1].Label), stage(rungs[i].Label)
@@ -188,35 +188,9 @@ func furthest(stage func(label string) *record.Record, rungs []form.Rung, after 
 		own, paper := a.Seconds()/b.Seconds(), rungs[i-1].Paper/rungs[i].Paper
 		if d := math.Abs(math.Log(own / paper)); d > most {
 			most, why = d, fmt.Sprintf("stage %s gains %.2f× here and %.2f× in the paper", rungs[i].Label, own, paper)
-			if text := reason(rungs[i], own > paper, on); text != "" {
-				first, _, _ := strings.Cut(text, ". ")
-				why += ", probably since " + first
-			}
 		}
 	}
 	return why
-}
-
-// reason is why a step gains more than the paper's (above), or less. It is empty if r only has a
-// reason for the opposite.
-func reason(r form.Rung, above bool, on study.Target) string {
-	why := r.CPU
-	if on.GPU {
-		why = r.GPU
-	}
-	if why.More != above {
-		return ""
-	}
-	return why.Text
-}
-
-// explain returns the reason as a sentence.
-func explain(r form.Rung, above bool, on study.Target) string {
-	text := reason(r, above, on)
-	if text == "" {
-		return ""
-	}
-	return fmt.Sprintf(" Probable cause on %s: %s.", on.Say("a CPU", "this GPU"), text)
 }
 
 // medianOfRuns says how times here are averaged.

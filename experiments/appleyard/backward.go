@@ -189,8 +189,8 @@ func backwardClaims(rep *study.Report, stages []stageTimes, on study.Target) {
 		}
 		study.CompareOf(rep, on, fmt.Sprintf("%s makes the backward pass %s as fast. The paper says that it helps, without a number.", what, e.Times()), paper, e.Times(), e, estimate.Above(1), "")
 	}
-	claim("the backward pass also benefits from grouped products (2.1)", "Grouping the products", rungs[0].Label, rungs[1].Label)
-	claim("weight gradients after the propagation are very efficient (2.6)", "Computing the weight gradients after the propagation", rungs[len(rungs)-1].Label, weightsAfter)
+	claim("the backward pass also benefits from grouped products (section 2.1)", "Grouping the products", rungs[0].Label, rungs[1].Label)
+	claim("weight gradients after the propagation are very efficient (section 2.6)", "Computing the weight gradients after the propagation", rungs[len(rungs)-1].Label, weightsAfter)
 	if last := stages[len(stages)-1]; last.label != stages[0].label {
 		rep.Yardstick(fmt.Sprintf("%s has a backward pass %s as fast as %s, and a forward pass %s as fast", last.label,
 			gain(stages[0].backward, last.backward).Times(), stages[0].label, gain(stages[0].forward, last.forward).Times()))

@@ -89,7 +89,7 @@ func depth(four, one []record.Record, deep, single string) (v estimate.Votes, mo
 // that; "" if not.
 func depthLaunches(four, one []record.Record, on study.Target) string {
 	if !on.GPU {
-		return "one layer fills the cores of a CPU"
+		return ""
 	}
 	last := form.Ladder(4)[6].Label
 	var limited estimate.Votes

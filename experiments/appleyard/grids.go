@@ -126,7 +126,7 @@ func batchedInputs(rep *study.Report, four []record.Record) {
 
 // depthClaim compares the throughput of four layers with that of one.
 func depthClaim(rep *study.Report, four, one []record.Record, on study.Target) {
-	const claim = "in some cases, four layers have twice the throughput of one"
+	const claim = "in some cases, four layers have twice the throughput of one (section 2.5)"
 	v, most := depth(four, one, form.Ladder(4)[6].Label, form.Ladder(1)[6].Label)
 	if !most.Known() {
 		study.NotMeasured(rep, claim, "one layer")
@@ -157,7 +157,7 @@ func ladderFigures(rep *study.Report, four []record.Record, on study.Target) {
 
 // gains adds the claim and the finding about the minibatch at which the ladder gains most.
 func gains(rep *study.Report, four []record.Record, on study.Target) {
-	const claim, paper = "the ladder gains most at minibatch 64", 64
+	const claim, paper = "the ladder gains most at minibatch 64 (section 2.5)", 64
 	rungs := form.Ladder(4)
 	byBatch := map[int][]estimate.Estimate{}
 	var batches []int
@@ -257,7 +257,7 @@ var WeightGrad = study.Experiment{
 		fig, err := plots.Lines(recs, plots.Spec{X: "hidden", Panel: "batch", Machine: on.Name, Title: "Weight gradients after the propagation versus per step: training, LSTM, one layer"})
 		rep.Add("appleyard-weightgrad", fig, err)
 		mean := estimate.Mean(gains)
-		study.ClaimOf(rep, on, "one large product after the propagation is faster (the paper gives no number)", mean.Times()+" (geometric mean)", mean, estimate.AtLeast(1), "")
+		study.ClaimOf(rep, on, "one large product after the propagation is faster, without a number (section 2.6)", mean.Times()+" (geometric mean)", mean, estimate.AtLeast(1), "")
 		rep.Findings = append(rep.Findings, fmt.Sprintf("One product after the propagation makes training %s as fast (geometric mean). The paper gives no number; it says that one large product usually comes close to peak.", mean.Times()))
 		return rep, nil
 	},

@@ -17,7 +17,7 @@ import (
 // Crossover is the experiment newton-crossover.
 var Crossover = study.Experiment{
 	ID: "newton-crossover", Title: "Newton's method for all steps against a serial kernel, over channels and steps",
-	Source: "Danieli et al. 2025 (ParaRNN); Lim et al. 2024 (DEER)",
+	Source: "Danieli et al. 2025 (ParaRNN); Lim et al. 2024 (DEER)", Apart: true,
 	Unlike: "a layer's forward pass alone, with the product of one input",
 	Parts:  parts,
 	Report: reportCrossover,

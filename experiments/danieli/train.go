@@ -12,7 +12,7 @@ import (
 // Train is the experiment newton-train.
 var Train = study.Experiment{
 	ID: "newton-train", Title: "Training by Newton's method for all steps, by a serial kernel and by scans: loss over time",
-	Source: "Danieli et al. 2025 (ParaRNN); Lim et al. 2024 (DEER)",
+	Source: "Danieli et al. 2025 (ParaRNN); Lim et al. 2024 (DEER)", Apart: true,
 	Unlike: "one small layer that learns to add, in minutes; the papers train language models and time series",
 	Trainings: func(s study.Size, on study.Target) []study.Training {
 		plan := adding(s, on)

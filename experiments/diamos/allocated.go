@@ -131,7 +131,7 @@ func stackWeights(p record.Point) float64 {
 // allocatedClaims compares what the paper says of memory with what was allocated.
 func allocatedClaims(r *study.Report, recs []record.Record, on study.Target, limit float64) {
 	pairClaim(r, recs, on)
-	const twelve = "12 times as many parameters train on the same hardware"
+	const twelve = "12 times as many parameters train on the same hardware (abstract)"
 	deep := map[int]*record.Record{}
 	for _, s := range []study.Size{study.Full, study.Quick} {
 		for _, x := range deepStacksOnce[s]() {
@@ -158,7 +158,7 @@ func allocatedClaims(r *study.Report, recs []record.Record, on study.Target, lim
 
 // pairClaim compares the memory of the same layers at two minibatches.
 func pairClaim(r *study.Report, recs []record.Record, on study.Target) {
-	const sixteen = "minibatch 4 in place of 64 takes 16 times less activation memory"
+	const sixteen = "minibatch 4 in place of 64 takes 16 times less activation memory (abstract)"
 	us := utterances()
 	pair := func(u utterance) *record.Record {
 		return pick.Find(recs, "persistent", func(p record.Point) bool {

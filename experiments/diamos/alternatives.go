@@ -59,7 +59,7 @@ var Alternatives = study.Experiment{
 
 // What the blog post says of activations in host memory, and how much of its machine they concern.
 const (
-	hostClaim  = "keeping activations in host memory makes training 2 to 4 times slower"
+	hostClaim  = "keeping activations in host memory makes training 2 to 4 times slower (blog, section 2.3.2)"
 	hostLeast  = 2.0
 	hostMost   = 4.0
 	hostShared = 8 // GPUs of a node of the paper, which stream to the same memory

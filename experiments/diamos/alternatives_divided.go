@@ -17,7 +17,7 @@ import (
 
 // What the blog post says of divided layers.
 const (
-	dividedClaim = "a layer divided over 4 GPUs makes sense only when it is very large, for example with 5000 units"
+	dividedClaim = "a layer divided over 4 GPUs makes sense only when it is very large, for example with 5000 units (blog, section 2.3.3)"
 	dividedOver  = 4
 	dividedBatch = 64
 

@@ -95,7 +95,7 @@ var Barrier = study.Experiment{
 			return nil, err
 		}
 		exchanges(rep, recs)
-		barrierAsSuch(rep, on)
+		barrierAsSuch(rep, recs, on)
 		launchClaim(rep, recs, on)
 		lateClaim(rep, recs, on)
 		return rep, nil

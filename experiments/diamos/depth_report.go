@@ -149,10 +149,10 @@ func (d *depthReport) spans() {
 	// A network that writes nothing has all labels wrong, and one that writes the commonest letter nearly all.
 	const nothing = 0.8
 	fails := estimate.Both(estimate.AtLeast(nothing).Holds(plain), less(best, plain))
-	d.settle("models without skip connections fail to converge, with batch normalisation too", fmt.Sprintf("without: %s of the labels wrong; the best with: %s", spread(plain.By(100), "%.0f", " %"), spread(best.By(100), "%.0f", " %")),
+	d.settle("models without skip connections fail to converge, with batch normalisation too (section 5.3.1)", fmt.Sprintf("without: %s of the labels wrong; the best with: %s", spread(plain.By(100), "%.0f", " %"), spread(best.By(100), "%.0f", " %")),
 		fails, plain, best)
 	one, three, four := d.errorsOf(d.base.spanned(1)), d.errorsOf(d.base.spanned(3)), d.errorsOf(d.base.spanned(4))
-	d.settle("skipping three or four layers is substantially better than skipping one", fmt.Sprintf("label errors: one %s, three %s, four %s", spread(one.By(100), "%.0f", " %"), spread(three.By(100), "%.0f", " %"), spread(four.By(100), "%.0f", " %")),
+	d.settle("skipping three or four layers is substantially better than skipping one (section 5.3.1)", fmt.Sprintf("label errors: one %s, three %s, four %s", spread(one.By(100), "%.0f", " %"), spread(three.By(100), "%.0f", " %"), spread(four.By(100), "%.0f", " %")),
 		estimate.Both(less(three, one), less(four, one)), one, three, four)
 }
 
@@ -217,14 +217,14 @@ func (d *depthReport) errorsWords(list []depthNetwork) (words string, all []esti
 func (d *depthReport) thinning(list []depthNetwork) {
 	words, all := d.errorsWords(list)
 	best := slices.MinFunc(all, func(a, b estimate.Estimate) int { return compareAt(a, b) })
-	d.settle("at constant weights depth helps up to about 50 layers, and less beyond", words,
+	d.settle("at constant weights depth helps up to about 50 layers, and less beyond (section 5.3.2)", words,
 		estimate.Both(less(best, all[0]), less(best, all[len(all)-1])), all...)
 }
 
 // growing settles the claim of Table 3.
 func (d *depthReport) growing(list []depthNetwork) {
 	words, all := d.errorsWords(list)
-	d.settle("at constant units more layers improve the network, out to the largest", words, less(all[len(all)-1], all[0]), all...)
+	d.settle("at constant units more layers improve the network, out to the largest (section 5.3.3)", words, less(all[len(all)-1], all[0]), all...)
 }
 
 func compareAt(a, b estimate.Estimate) int {
@@ -269,5 +269,5 @@ func (d *depthReport) minibatches() {
 		d.rep.Add("diamos-depth-figure8", ch, nil)
 	}
 	best := slices.MinFunc(all, compareAt)
-	d.settle("beyond a minibatch, the same number of utterances teaches clearly less", "costs: "+strings.Join(parts, ", "), less(best, all[len(all)-1]), all...)
+	d.settle("beyond a minibatch, the same number of utterances teaches clearly less (section 5.3.4)", "costs: "+strings.Join(parts, ", "), less(best, all[len(all)-1]), all...)
 }

@@ -107,7 +107,7 @@ var Fig4 = study.Experiment{
 		}
 		rep.Add("diamos-fig4", fig, err)
 		rep.Findings = append(rep.Findings, fmt.Sprintf("Throughput reaches half of its maximum at %d steps and 90 %% at %d. The paper reaches most of it after about 30 steps.", half, nine)+startUp(runs))
-		const most30 = "most of the throughput is reached after about 30 steps"
+		const most30 = "most of the throughput is reached after about 30 steps (section 5.1.2)"
 		if at32 == nil {
 			study.NotMeasured(rep, most30, "a run of 32 steps")
 			return rep, nil

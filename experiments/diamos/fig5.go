@@ -255,7 +255,7 @@ func lacksMore() string {
 }
 
 // fig5Linear is the paper's finding on persistent kernels. Replicas and parts of replicas both bear on it.
-const fig5Linear = "persistent kernels scale nearly linearly to 128 GPUs"
+const fig5Linear = "persistent kernels scale nearly linearly to 128 GPUs (section 5.1.3)"
 
 // fig5Persistent compares how the persistent kernels scale. Without sums, the shares are at most what
 // devices reach together. Without passes of many sequences, a share is at most too high.
@@ -274,7 +274,7 @@ func fig5Persistent(r *study.Report, s scaling, on study.Target) {
 
 // fig5Products compares how products scale.
 func fig5Products(r *study.Report, s scaling, on study.Target) {
-	const paper = "products scale well up to 16 GPUs and do substantially worse with more"
+	const paper = "products scale well up to 16 GPUs and do substantially worse with more (section 5.1.3)"
 	if !s.beyond() {
 		study.NotMeasured(r, paper, lacksMore())
 		return

@@ -70,7 +70,7 @@ func fig5Paper(r *study.Report) {
 	}
 	r.Tables = append(r.Tables, t)
 	here := fmt.Sprintf("by the model of a ring over its links, %d GPUs wait for sums for %.1f %% of an iteration", fig5Devices, 100*share)
-	study.Computed(r, "the sums overlap completely with the backward pass", here, share < 0.02, "")
+	study.Computed(r, "the sums overlap completely with the backward pass (section 5.1.3)", here, share < 0.02, "")
 	r.Findings = append(r.Findings,
 		"The paper says that its system is fast enough to overlap the sums completely with the backward pass. "+show.Upper(here)+", since no backward pass is left to hide the sums of the lowest layer.",
 		"The paper says that each of 16 GPUs has a minibatch of 64. But 512 sequences give each of 16 GPUs 32, or each of 8 GPUs 64. Its text prints one throughput, 250 TFLOP/s on 128 GPUs, for 61 layers. The 48 recurrent layers are measured here.")

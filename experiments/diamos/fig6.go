@@ -290,12 +290,13 @@ func designFindings(rep *study.Report, all []design, near float64) {
 	i := slices.Index(base.sizes, 1152)
 	small := slices.Index(base.sizes, 256)
 	latency := by["latency"]
-	if ranking := "16-bit arithmetic helps most, then memory per multiprocessor, then multiprocessors"; same && near > gain("registers") {
-		study.Settle(rep, study.Target{}, ranking, "computed: "+strings.Join(words, ", "), estimate.Open, "", fmt.Sprintf("the third place rests on the model's assumption of distances; without it, multiprocessors gain %.2f×", near))
+	if ranking := "16-bit arithmetic helps most, then memory per multiprocessor, then multiprocessors (section 5.1.4)"; same && near > gain("registers") {
+		rep.Claims = append(rep.Claims, study.Claim{Paper: ranking, Here: strings.Join(words, ", "), Outcome: study.ComputedOpen,
+			Why: fmt.Sprintf("the third place rests on the model's assumption of distances; without it, multiprocessors gain %.2f×", near)})
 	} else {
 		study.Computed(rep, ranking, strings.Join(words, ", "), same, "")
 	}
-	study.Computed(rep, "twice the main-memory bandwidth changes almost nothing", fmt.Sprintf("%.2f×", gain("dram")), !estimate.Differ(gain("dram"), 1), "")
+	study.Computed(rep, "twice the main-memory bandwidth changes almost nothing (section 5.1.4)", fmt.Sprintf("%.2f×", gain("dram")), !estimate.Differ(gain("dram"), 1), "")
 	rep.Findings = append(rep.Findings,
 		"All rates of the variants are predicted, and the ranking too: no TitanX was measured here. The model's rates and sizes are those that the paper prints or those of the architecture. Its latencies follow from ratios that the paper prints. Nothing was fitted to Figure 6. How distance grows with the chip is assumed.",
 		"Mean throughput over layer sizes: "+strings.Join(words, ", ")+". "+rank+" Multiprocessors rank third because of distance: twice as many need twice the chip area, where synchronization and latency take √2 times as long. This is an assumption of the model, not a number from the paper. "+fmt.Sprintf("Without it, multiprocessors gain %.2f×, and memory per multiprocessor %.2f×.", near, gain("registers")),

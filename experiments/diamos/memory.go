@@ -191,13 +191,13 @@ func layersWord(n int) string {
 func memoryClaims(r *study.Report, all []counting, recs []record.Record, on study.Target) {
 	us := utterances()
 	a, _ := us[0].arithmetic()
-	study.Computed(r, "215 MB of activations: 1200 units, minibatch 64, 700 steps", "by the paper's arithmetic, "+quantity.SI(a, "B"), !estimate.Differ(a, us[0].activations), "")
-	const nine = "about 9 layers of 1760 units fit in 12 GB at minibatch 64"
+	study.Computed(r, "215 MB of activations: 1200 units, minibatch 64, 700 steps (blog, section 2.1)", "by the paper's arithmetic, "+quantity.SI(a, "B"), !estimate.Differ(a, us[0].activations), "")
+	const nine = "about 9 layers of 1760 units fit in 12 GB at minibatch 64 (section 4.4)"
 	n := all[0].sizes[2].deepest(titanMemory)
 	if !trainedDeepest(r, recs, on, nine, us[2], n, func(layers float64) bool { return layers >= 8 && layers <= 10 }) {
 		study.Computed(r, nine, "by the paper's arithmetic, "+layersWord(n), n >= 8 && n <= 10, "")
 	}
-	const hundred = "over 100 layers of 1152 units train in 12 GB at minibatch 4"
+	const hundred = "over 100 layers of 1152 units train in 12 GB at minibatch 4 (section 4.4)"
 	many := all[0].sizes[4].deepest(titanMemory)
 	if !trainedDeepest(r, recs, on, hundred, us[4], many, func(layers float64) bool { return layers > 100 }) {
 		least, most := math.MaxInt, 0

@@ -14,19 +14,7 @@ type Rung struct {
 	Knobs knob.Params // nil: the naive technique
 	Paper float64     // µs per cell
 	Up    float64     // speed-up that the paper prints
-	CPU   Reason      // why the step differs from the paper's on a CPU, if it does
-	GPU   Reason      // why it does on a GPU of today
 }
-
-// A Reason explains why a step gains more than in the paper or, unless more is set, less.
-type Reason struct {
-	Text string
-	More bool
-}
-
-func more(text string) Reason { return Reason{text, true} }
-
-func less(text string) Reason { return Reason{text, false} }
 
 // Ladder returns the stages, in their order.
 func Ladder(layers int) []Rung {
@@ -34,13 +22,13 @@ func Ladder(layers int) []Rung {
 		return knob.Params{"grouped": 1, "streams": streams, "fused": fused, "transposed": transposed, "inputbatch": batch, "overlap": overlap}
 	}
 	return []Rung{
-		{"0 naive", nil, 777, 1.0, Reason{}, Reason{}},
-		{"1 grouped", at(1, 0, 0, 1, 0), 400, 1.9, less("one gate's product already fills the cores, so grouping mainly saves repeated reads of the input"), less("four products of a step become one, but most operations are element-wise and remain")},
-		{"2 streamed", at(2, 0, 0, 1, 0), 280, 2.8, less("a product already uses all cores, so a second stream finds none idle and the streams take turns"), less("one host thread launches everything, so a second stream has little to overlap")},
-		{"3 fused", at(2, 1, 0, 1, 0), 146, 5.3, less("starting an operation costs a fraction of a microsecond, not several. Fusing mainly saves the cache traffic of intermediates"), more("fusing leaves one launch in eight, and launch overhead took most of the time")},
-		{"4 transposed", at(2, 1, 1, 1, 0), 125, 6.2, more("the transposition also packs the weights for the kernels; without it, each product packs them again. This is the largest step on a CPU at small minibatches"), more("one of rnnbench's kernels reads the packed weights. It runs a skinny product on tensor cores and the cell in one launch")},
-		{"5 inputs ×2", at(2, 1, 1, 2, 0), 119, 6.5, more("the inputs of two steps share one read of the input weights"), less("this saves one launch in four, but no single launch limits a step any more")},
-		{"6 overlapped", at(2*layers, 1, 1, 2, 1), 70, 11.1, less("the cores are already busy. The wave can only save barrier time, and the weights of several layers share the caches"), less("the wave can overlap operations of up to four layers, but one thread launches them all. Replayed as a graph, they start without it")},
+		{"0 naive", nil, 777, 1.0},
+		{"1 grouped", at(1, 0, 0, 1, 0), 400, 1.9},
+		{"2 streamed", at(2, 0, 0, 1, 0), 280, 2.8},
+		{"3 fused", at(2, 1, 0, 1, 0), 146, 5.3},
+		{"4 transposed", at(2, 1, 1, 1, 0), 125, 6.2},
+		{"5 inputs ×2", at(2, 1, 1, 2, 0), 119, 6.5},
+		{"6 overlapped", at(2*layers, 1, 1, 2, 1), 70, 11.1},
 	}
 }
 

@@ -108,11 +108,11 @@ func fig4Claims(rep *study.Report, recs []record.Record, sizes []int, on study.T
 		before = top
 	}
 	if gains != nil {
-		study.ClaimAbove(rep, on, "parallel steps accelerate training with few streams", "one stream: "+strings.Join(gains, ", "), least, 1, "")
+		study.ClaimAbove(rep, on, "parallel steps accelerate training with few streams (section 4)", "one stream: "+strings.Join(gains, ", "), least, 1, "")
 		rep.Findings = append(rep.Findings, "One stream, speed-up from parallelism across steps: "+strings.Join(gains, ", ")+". The paper says it accelerates training especially with few streams. The recurrent product runs step by step in both.")
 	}
 	if len(best) > 1 {
-		study.ClaimAbove(rep, on, "utilization grows with the layer", "best: "+strings.Join(best, ", "), grows, 1, "")
+		study.ClaimAbove(rep, on, "utilization grows with the layer (section 4, Figure 4)", "best: "+strings.Join(best, ", "), grows, 1, "")
 		finding := "Best throughput: " + strings.Join(best, ", ") + ". The paper says utilization grows with the layer and with the number of streams."
 		if on.Halves > 0 {
 			finding += fmt.Sprintf(" Percentages are of %s, a third of the rate of large fp16 products. An fp32 product is formed by three of them on tensor cores.", quantity.SI(split(on), "FLOP/s"))

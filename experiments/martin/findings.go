@@ -45,7 +45,7 @@ func martinFindings(rep *study.Report, recs []record.Record, lstm map[int]float6
 	if hi > 0 {
 		out = append(out, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch: %.2f× to %.2f× (%s). This LSTM has one grouped product per step, like the paper's. The paper reports 1.17× to 175×.%s", lo, hi, at,
 			on.Say(" Here, each step reads the LSTM's 1 MiB of recurrent weights from caches. The output layer, equal for both, takes over a third of the operations.", "")))
-		const claim = "an LS-LSTM trains up to 175 times as fast as the LSTM at the same minibatch"
+		const claim = "an LS-LSTM trains up to 175 times as fast as the LSTM at the same minibatch (section 4.1)"
 		longest := pick.Find(recs, form.LSScan, func(p record.Point) bool { return p.Batch == 1 && p.Steps == paperLongest }) // the paper's 175
 		if longest != nil && lstm[1] > 0 || on.Reduced {
 			v, why := overLSTM(recs, most, on)
@@ -63,7 +63,7 @@ func martinFindings(rep *study.Report, recs []record.Record, lstm map[int]float6
 			long = last
 		}
 		v := estimate.MoreEvents(long, first)
-		study.ClaimNear(rep, on, "one sequence: 9.8 times as many events per second at 65536 steps as at 256", fmt.Sprintf("%s from %d to %d steps", estimate.WithInterval(v, "%.2f", "×"), first.Point.Steps, long.Point.Steps), v, 129/13.1, cmp.Or(nearCopy(long, on), on.Say(peakLimits(long, first, 129/13.1), "")))
+		study.ClaimNear(rep, on, "one sequence: 9.8 times as many events per second at 65536 steps as at 256 (Figure 1)", fmt.Sprintf("%s from %d to %d steps", estimate.WithInterval(v, "%.2f", "×"), first.Point.Steps, long.Point.Steps), v, 129/13.1, cmp.Or(nearCopy(long, on), on.Say(peakLimits(long, first, 129/13.1), "")))
 	}
 	longBeatsMany(rep, recs, on)
 	out = append(out, martinForms(recs)...)
@@ -121,7 +121,7 @@ func nearCopy(r *record.Record, on study.Target) string {
 
 // longBeatsMany compares one long sequence of an LS-LSTM with many short ones of an LSTM.
 func longBeatsMany(r *study.Report, recs []record.Record, on study.Target) {
-	const claim = "an LS-LSTM with one sequence of 8192 events beats an LSTM with 256 sequences"
+	const claim = "an LS-LSTM with one sequence of 8192 events beats an LSTM with 256 sequences (section 4.1)"
 	scan := pick.Find(recs, form.LSScan, func(p record.Point) bool { return p.Batch == 1 && p.Steps == 8192 })
 	many := func(p record.Point) bool { return p.Cell == "lstm" && p.Batch == 256 && p.Steps == 256 }
 	lstm := pick.Find(recs, form.LSTMBest, many)

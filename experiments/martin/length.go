@@ -21,7 +21,7 @@ func lengthFindings(rep *study.Report, all []learned, on study.Target) {
 		return
 	}
 	slices.SortStableFunc(lstms, func(a, b learned) int { return a.steps - b.steps })
-	const sooner, higher = "the shorter the sequences, the faster the LSTM learns at first", "the shorter the sequences, the higher the LSTM's final loss"
+	const sooner, higher = "the shorter the sequences, the faster the LSTM learns at first (Figure 2)", "the shorter the sequences, the higher the LSTM's final loss (Figure 2)"
 	if at := earliest(lstms); math.IsNaN(at) {
 		study.NotMeasured(rep, sooner, "a time that all LSTMs have trained for")
 	} else {
@@ -81,7 +81,7 @@ const paperLead = 112 / 99.8
 
 // quarterClaim compares the time in which the LS-LSTM reaches a better training loss than any LSTM.
 func quarterClaim(rep *study.Report, ls learned, lstms []learned, on study.Target) {
-	const claim, times = "an LS-LSTM reaches a better training loss than any LSTM in a quarter of the time", 4
+	const claim, times = "an LS-LSTM reaches a better training loss than any LSTM in a quarter of the time (section 4.2)", 4
 	if !ls.means || slices.ContainsFunc(lstms, func(l learned) bool { return !l.means }) {
 		study.NotMeasured(rep, claim, "training losses as means over iterations: each is of one minibatch")
 		return

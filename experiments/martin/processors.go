@@ -18,7 +18,7 @@ import (
 )
 
 // fasterFrom is section 2.1's claim on the number of processors.
-const fasterFrom = "a parallel scan is faster from 3 processors on"
+const fasterFrom = "a parallel scan is faster from 3 processors on (section 2.1)"
 
 // processorCounts returns the numbers of workers, the paper's processors, that scan on a CPU.
 func processorCounts(on study.Target) []int {
@@ -137,7 +137,7 @@ func kernelOnGPU(r *study.Report, recs []record.Record, on study.Target, overSer
 			small = one
 		}
 	}
-	const claim = "a scan reaches its peak only from several thousand steps and 32 channels on"
+	const claim = "a scan reaches its peak only from several thousand steps and 32 channels on (section 2.3)"
 	if small == nil || peak == small {
 		study.NotMeasured(r, claim, "sizes on both sides")
 		return

@@ -142,7 +142,7 @@ func incomparable(rep *study.Report, all []learned, on study.Target) {
 		"Not stated by the paper, and chosen here: Adam's learning rate, one for all networks, and initial states of 0. "+weights)
 	if s := all[0].last().HeldOut; s != nil {
 		rep.Claims = append(rep.Claims, study.Claim{
-			Paper: fmt.Sprintf("%s: test loss %.3f, top-5 %.2f %%, top-20 %.2f %%", strings.Split(all[0].label, ",")[0], all[0].test, all[0].top5, all[0].top20),
+			Paper: fmt.Sprintf("%s: test loss %.3f, top-5 %.2f %%, top-20 %.2f %% (Table 1)", strings.Split(all[0].label, ",")[0], all[0].test, all[0].top5, all[0].top20),
 			Here:  fmt.Sprintf("%.3f, %.2f %%, %.2f %%", s.Loss, 100*s.Top5, 100*s.Top20), Outcome: study.Irreproducible, Why: why,
 		})
 	}

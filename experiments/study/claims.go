@@ -26,6 +26,7 @@ const (
 	// Nothing was measured: arithmetic or a model gives the paper's value, or another one.
 	ComputedAgrees  Outcome = "computed: agrees"
 	ComputedDiffers Outcome = "computed: differs"
+	ComputedOpen    Outcome = "computed: cannot tell" // it rests on an assumption
 )
 
 // differs reports whether something, measured or computed, is not as the paper found.

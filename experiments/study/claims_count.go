@@ -11,7 +11,7 @@ var ways = []struct {
 	words string
 }{
 	{Agrees, "agree"}, {Differs, "differ"}, {CannotTell, "cannot be told"},
-	{ComputedAgrees, "agree by computation alone"}, {ComputedDiffers, "differ by computation alone"},
+	{ComputedAgrees, "agree by computation alone"}, {ComputedDiffers, "differ by computation alone"}, {ComputedOpen, "cannot be told by computation alone"},
 	{Irreproducible, "cannot be reproduced"}, {Reduced, "at reduced size"}, {Unmeasured, "not measured"},
 }
 

@@ -41,6 +41,9 @@ type Experiment struct {
 	// or there is no paper.
 	Unlike string
 
+	// Apart says that its paper is none of the four that the program reproduces: its claims are counted apart.
+	Apart bool
+
 	// Parts lists what is swept. Trainings lists what is trained afterwards. Either may be nil. Both
 	// are nil if the experiment only counts or computes.
 	Parts     func(Size, Target) []Part
@@ -90,7 +93,7 @@ func (e Experiment) On(d record.Device, recs []record.Record) (*Report, error) {
 	if s := QualityOf(recs).String(); s != "" {
 		rep.Findings = append(rep.Findings, s)
 	}
-	if s := on.launches(); s != "" && len(recs) > 0 {
+	if s := on.launches(quantity.Latest(recs)); s != "" && len(recs) > 0 {
 		rep.Findings = append(rep.Findings, s)
 	}
 	if e.Model != nil {
@@ -243,9 +246,9 @@ func TargetOf(d record.Device) Target {
 	return on
 }
 
-// launches says how long launches took when the run began, since that depends on the host and the hour; empty if
-// unknown.
-func (t Target) launches() string {
+// launches says how long launches took when the run began and before each group of its records, since that depends on
+// the host and the hour; empty if unknown.
+func (t Target) launches(recs []*record.Record) string {
 	if t.Launch == 0 {
 		return ""
 	}
@@ -253,7 +256,11 @@ func (t Target) launches() string {
 	if t.InGraph > 0 {
 		s += fmt.Sprintf(", and %s in a graph", quantity.SI(t.InGraph, "s"))
 	}
-	return s + "."
+	s += "."
+	if more := quantity.Launches(recs); more != "" {
+		s += " " + more
+	}
+	return s
 }
 
 // targetOf returns d as the target of records, with their seed.

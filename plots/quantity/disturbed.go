@@ -106,14 +106,9 @@ func onePerPoint(recs []*record.Record) []*record.Record {
 // are all the same.
 func worst(points, hit []*record.Record) string {
 	const most = 3
-	axes := slices.DeleteFunc(Varying(points), func(a Axis) bool { return a.Name == "impl" || a.Name == "streams" })
 	var names []string
 	for _, r := range hit[:min(len(hit), most)] {
-		var tags []string
-		for _, a := range axes {
-			tags = append(tags, a.Tag(r))
-		}
-		if name := strings.Join(tags, " "); name != "" && !slices.Contains(names, name) {
+		if name := pointTags(points, r); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // Doubts returns sentences that name the techniques whose answers were not verified, or not at
-// every step, those whose cells were interpreted, and those that were started again; and then those of Crippled and Disturbed. It
-// returns nil if there are none.
+// every step, those whose cells were interpreted, and those that were started again; and then those of Crippled, Disturbed
+// and SlowLaunches. It returns nil if there are none.
 func Doubts(recs []*record.Record) []string {
 	var notes []string
 	for _, doubt := range []struct{ warning, text string }{
@@ -23,7 +23,7 @@ func Doubts(recs []*record.Record) []string {
 			notes = append(notes, fmt.Sprintf(doubt.text, list(labels)))
 		}
 	}
-	return slices.Concat(notes, Crippled(recs), Disturbed(recs))
+	return slices.Concat(notes, Crippled(recs), Disturbed(recs), SlowLaunches(recs))
 }
 
 // warned lists the labels of records with a result and this warning, at most eight.

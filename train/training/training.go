@@ -110,11 +110,12 @@ func (j *Job) trainOne(ctx context.Context, n agenda.Network, checkpoint string,
 		return false, err
 	}
 	r := j.record(l, n)
+	var launch *float64        // of all records of this sitting
 	var since *around.Counters // read before what the next record is of
 	emit := func(r *record.Record) error {
 		if *last = r; r.Status == record.OK {
 			r.Disturb(j.Around.Since(since, record.OnGPU(r.Device)))
-			since = j.Around.Read()
+			r.Launch, since = launch, j.Around.Read()
 		}
 		if j.Tell != nil {
 			j.Tell(r)
@@ -134,6 +135,7 @@ func (j *Job) trainOne(ctx context.Context, n agenda.Network, checkpoint string,
 	}
 	if err == nil {
 		defer s.Trainer.Close()
+		launch = tuner.LaunchTime(j.Device)
 		s.Emit, s.Checkpoint, since = emit, checkpoint, j.Around.Read()
 		s.Recorded = recorded(n, j.Before)
 		if share > 0 {

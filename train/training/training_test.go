@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"rnnbench/device"
 	"rnnbench/device/cpu"
 	"rnnbench/impl"
 	"rnnbench/record"
@@ -266,5 +267,38 @@ func TestBeside(t *testing.T) {
 	}
 	if len(losses[0]) != 8 || !slices.Equal(losses[0], losses[1]) {
 		t.Errorf("alone %v, beside passes %v", losses[0], losses[1])
+	}
+}
+
+// launching is a device whose launches take as many microseconds as it was asked for them.
+type launching struct {
+	device.Device
+	asked int
+}
+
+func (d *launching) LaunchTime() (float64, error) {
+	d.asked++
+	return float64(d.asked) * 1e-6, nil
+}
+
+// TestLaunchTimes: the records of a training have the time of a launch just before it.
+func TestLaunchTimes(t *testing.T) {
+	j := newJob(t, "", networks(20, "naive", "persistent"))
+	j.Device = &launching{Device: j.Device}
+	if err := j.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, recs, _, err := record.Read(j.Run.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := map[string]float64{"naive": 1e-6, "persistent": 2e-6}
+	for _, r := range recs {
+		if r.Launch == nil || *r.Launch != times[r.Impl.Name] {
+			t.Errorf("%s after %d iterations has launch %v", r.Impl.Name, r.Training.Iterations, r.Launch)
+		}
+	}
+	if len(recs) < 4 {
+		t.Errorf("%d records", len(recs))
 	}
 }
