@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"rnnbench/internal/exit"
+	"rnnbench/rnn/torch"
 )
 
 func TestLookInside(t *testing.T) {
@@ -28,6 +31,55 @@ func TestLookInside(t *testing.T) {
 		}
 	}
 	rnnbench(t, "export -H 512 -B 1 -T 3 -f d.npz --max-memory 1MiB").want(t, exit.Error, nil, []string{"needs"})
+}
+
+// TestExportOfTheReference: the reference's answer is exported of networks alone that some technique computes. Of
+// others it has none, or panics.
+func TestExportOfTheReference(t *testing.T) {
+	before, err := filepath.Abs("../../cells/gru-before.cell")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for flags, why := range map[string]string{
+		"--pass train --cell lstm-c --norm layer":                   "no layer of lstm-c with normalised products is published",
+		"--pass train --cell " + before + " --norm layer":           "with normalised products is published",
+		"--cell lstm --norm batch --lengths 1+3":                    "norm=batch goes with no lengths",
+		"--cell gru --direction alternate --lookahead 2 --layers 2": "direction alternate reads later steps already",
+		"--cell qrnn2 --onehot=true --pass train":                   "one-hot input supports only one",
+	} {
+		rnnbench(t, "export --impl reference -H 4 -B 2 -T 3 -f a.npz "+flags).want(t, exit.Usage, nil, []string{"reference: unsupported: ", why})
+	}
+}
+
+// TestExportOfNewton: an iterative technique iterates until its states settle, as naive computes them. If the
+// user's number of iterations is too few for that, nothing is written.
+func TestExportOfNewton(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const point = " --point H=9,I=7,B=3,T=23 --gain 200% "
+	outputs := map[string][]float32{}
+	for _, impl := range []string{"naive", "newton"} {
+		rnnbench(t, "export --impl "+impl+" --cell rnn-tanh -f a.npz"+point).want(t, exit.Done, nil, []string{"by " + impl})
+		data, err := os.ReadFile("a.npz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := make([]float32, 23*3*9)
+		err = torch.ReadNPZ(bytes.NewReader(data), int64(len(data)), []torch.Place{{Name: "output", Shape: []int{23, 3, 9}, Values: values}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		outputs[impl] = values
+	}
+	for i, want := range outputs["naive"] {
+		if got := outputs["newton"][i]; math.Abs(float64(got-want)) > 1e-5 {
+			t.Fatalf("output %d is %g, not %g", i, got, want)
+		}
+	}
+	rnnbench(t, "export --impl newton:iterations=3 --cell rnn-tanh -f b.npz"+point).want(t, exit.Error, nil, []string{"after 3 iterations the states of newton still change", "leave iterations out"})
+	if _, err := os.Stat("b.npz"); err == nil {
+		t.Error("b.npz was written")
+	}
 }
 
 // TestExportInterrupted: an interrupted export leaves no partial file, and an existing file as it
