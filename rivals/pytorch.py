@@ -202,7 +202,7 @@ def hello():
     gpus = torch_pass.gpus()
     return {
         "name": "rnnbench-torch" if OURS else "pytorch",
-        "version": torch.__version__,
+        "version": protocol.version(torch.__version__, torch.__config__.show(), protocol.libraries()),
         "devices": torch_pass.devices(cpu=True),
         "knobs": [
             {"name": name, "doc": doc, "values": [0, 1]}
