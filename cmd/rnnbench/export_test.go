@@ -3,13 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"rnnbench/internal/exit"
+	"rnnbench/internal/python"
 	"rnnbench/rnn/torch"
 )
 
@@ -79,6 +82,41 @@ func TestExportOfNewton(t *testing.T) {
 	rnnbench(t, "export --impl newton:iterations=3 --cell rnn-tanh -f b.npz"+point).want(t, exit.Error, nil, []string{"after 3 iterations the states of newton still change", "leave iterations out"})
 	if _, err := os.Stat("b.npz"); err == nil {
 		t.Error("b.npz was written")
+	}
+}
+
+// TestExportForPyTorch: scripts/check-pytorch.py agrees with exports of networks that torch.nn has, of those that it
+// has not, of other cells and of 16 bits.
+func TestExportForPyTorch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loading PyTorch takes seconds")
+	}
+	p := python.Torch()
+	if p == "" {
+		t.Skip(python.NoTorch)
+	}
+	script, err := filepath.Abs("../../scripts/check-pytorch.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	args := []string{"-B", script, "--files"}
+	for i, flags := range []string{
+		"--cell lstm --point H=8,I=5,B=3,T=6,L=2,O=4 --direction both --lengths 6+2+4 --impl cudnnstyle",
+		"--cell gru --point H=8,I=5,B=3,T=6,L=3,O=4 --direction alternate --symbols 6 --embedding 3 --skip 1",
+		"--cell rnn-relu --point H=8,I=5,B=3,T=6,L=2 --direction both --norm batch --impl persistent",
+		"--cell lstm --point H=8,I=5,B=3,T=6,L=2 --norm layer",
+		"--cell lstm-peephole --point H=8,I=5,B=3,T=6,L=2 --projection 5 --lengths 6+2+4",
+		"--cell slstm --point H=8,I=5,B=3,T=6 --heads 2 --direction reverse",
+		"--cell qrnn2 --point H=8,I=9,B=3,T=12,L=2,O=5 --conv 2x3x4/2 --lookahead 3 --skip 1 --dense 7 --transcript 4 --impl reference",
+		"--cell lstm --point H=8,I=5,B=3,T=6 --precision bf16 --impl cudnnstyle",
+	} {
+		file := fmt.Sprintf("%d.npz", i)
+		rnnbench(t, "export --pass train -f "+file+" "+flags).want(t, exit.Done, nil, []string{"wrote "})
+		args = append(args, file)
+	}
+	if out, err := exec.Command(p, args...).CombinedOutput(); err != nil || !strings.Contains(string(out), "8 of 8 answers agree") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
