@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"rnnbench/device"
 	"rnnbench/record"
 	"rnnbench/rnn"
 	"rnnbench/rnn/knob"
@@ -117,7 +118,7 @@ func (b *Bench) OnePoint(r grid.Request, v grid.Vocabulary) ([]*tuner.Layout, er
 // iterations as its states take to settle, unless the user has set how many. l has them afterwards.
 func (b *Bench) Answer(l *tuner.Layout, data *rnn.Data) ([]oracle.Tensor, error) {
 	for {
-		answer, residual, err := b.once(l, data)
+		answer, residual, err := once(b.Device, l, data)
 		if err != nil || residual == 0 {
 			return answer, err
 		}
@@ -146,10 +147,10 @@ func (b *Bench) Answer(l *tuner.Layout, data *rnn.Data) ([]oracle.Tensor, error)
 	}
 }
 
-// once runs a layout once. residual is by how much the states of an iterative technique still change; 0: they
+// once runs a layout once on d. residual is by how much the states of an iterative technique still change; 0: they
 // have settled.
-func (b *Bench) once(l *tuner.Layout, data *rnn.Data) (answer []oracle.Tensor, residual float64, err error) {
-	prog, err := b.Device.Compile(l.Schedule, l.DeviceKnobs)
+func once(d device.Device, l *tuner.Layout, data *rnn.Data) (answer []oracle.Tensor, residual float64, err error) {
+	prog, err := d.Compile(l.Schedule, l.DeviceKnobs)
 	if err != nil {
 		return nil, 0, err
 	}
