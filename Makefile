@@ -140,7 +140,6 @@ bench:
 ## check-pytorch: compare exported points and trainings with PyTorch, where it is installed
 check-pytorch: build
 	$(PYTHON) scripts/check-pytorch.py $(BIN)
-	$(PYTHON) scripts/check-cells.py
 	$(PYTHON) scripts/check-training.py $(BIN)
 
 ## check-python: compare the PyTorch module with torch.nn, where PyTorch is installed

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"rnnbench/internal/python"
 )
 
 // build builds the library and a C program that uses it.
@@ -83,12 +85,13 @@ func TestPython(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short")
 	}
-	if err := exec.Command("python3", "-c", "import torch").Run(); err != nil {
-		t.Skip("the PyTorch module needs python3 with PyTorch")
+	p := python.Torch()
+	if p == "" {
+		t.Skip(python.NoTorch)
 	}
 	if _, err := exec.LookPath("cc"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("the C library needs Linux and a C compiler, cc")
 	}
 	t.Setenv("RNNBENCH_LIBRARY", filepath.Join(libraryDir(t), "librnnbench.so"))
-	run(t, "python3", "-m", "unittest", "discover", "-s", "../python/tests")
+	run(t, p, "-m", "unittest", "discover", "-s", "../python/tests")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rnnbench/internal/python"
 	"rnnbench/modelfile"
 	"rnnbench/rnn"
 	"rnnbench/rnn/oracle"
@@ -35,12 +36,12 @@ func TestPyTorchForms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	const python = "/usr/bin/python3"
-	if exec.Command(python, "-c", "import torch").Run() != nil {
-		t.Skip(python + " has no PyTorch: apt-get install python3-torch")
+	p := python.Torch()
+	if p == "" {
+		t.Skip(python.NoTorch)
 	}
 	dir := t.TempDir()
-	if out, err := exec.Command(python, "testdata/models.py", dir, "all").CombinedOutput(); err != nil {
+	if out, err := exec.Command(p, "testdata/models.py", dir, "all").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if n := holdModels(t, dir); n != 40*6+20 {

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"rnnbench/cells"
 	"rnnbench/device"
+	"rnnbench/internal/python"
 	"rnnbench/rival"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -35,16 +35,14 @@ type adapter struct {
 	command    []string
 }
 
-const noTorch = "no python3 here has PyTorch and NumPy: apt-get install python3-torch"
-
 // TestPyTorch compares rivals/pytorch.py with the reference, where PyTorch is installed.
 func TestPyTorch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loading PyTorch takes seconds")
 	}
-	p, _ := torchPython()
+	p := python.Torch()
 	if p == "" {
-		t.Skip(noTorch)
+		t.Skip(python.NoTorch)
 	}
 	hold(t, adapter{
 		cells: []string{"rnn-tanh", "rnn-relu", "gru", "lstm"}, precisions: []rnn.Precision{rnn.FP32, rnn.BF16},
@@ -53,26 +51,31 @@ func TestPyTorch(t *testing.T) {
 	})
 }
 
-// torchPython is a python that has PyTorch and NumPy, or "", and whether that PyTorch has scans. It is
-// looked for once, since loading PyTorch takes seconds.
-var torchPython = sync.OnceValues(func() (python string, scans bool) {
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		look := exec.Command(python, "-c", "import torch, numpy; print('found'); import torch._higher_order_ops.associative_scan")
-		if out, err := look.Output(); strings.HasPrefix(string(out), "found") {
-			return python, err == nil
+// TestVersion: a version of PyTorch says so where it multiplies by a generic BLAS, unless a fast one is loaded in its place.
+func TestVersion(t *testing.T) {
+	if exec.Command("python3", "-c", "pass").Run() != nil {
+		t.Skip("there is no python3 here")
+	}
+	for args, want := range map[string]string{
+		`"2.11.0", "BLAS_INFO=mkl, LAPACK_INFO=mkl", []`:                                                     "2.11.0",
+		`"1.13.0", "BLAS_INFO=generic, USE_CUDA=OFF", ["/usr/lib/x/blas/libblas.so.3"]`:                      "1.13.0 (generic BLAS)",
+		`"1.13.0", "BLAS_INFO=generic, USE_CUDA=OFF", ["/usr/lib/x/openblas-pthread/libblas.so.3", "/libc"]`: "1.13.0",
+	} {
+		cmd := exec.Command("python3", "-c", "import sys; sys.path.insert(0, '../rivals'); sys.dont_write_bytecode = True; import protocol; print(protocol.version("+args+"))")
+		if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != want {
+			t.Errorf("%s: %s, %v, want %s", args, out, err, want)
 		}
 	}
-	return "", false
-})
+}
 
 // standIn is the command of an adapter whose package is a stand-in: it computes on a processor, by PyTorch.
 func standIn(t *testing.T, adapter string) []string {
 	if testing.Short() {
 		t.Skip("loading PyTorch takes seconds")
 	}
-	p, _ := torchPython()
+	p := python.Torch()
 	if p == "" {
-		t.Skip(noTorch)
+		t.Skip(python.NoTorch)
 	}
 	return []string{p, "testdata/standins/run.py", adapter}
 }

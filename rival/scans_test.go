@@ -3,12 +3,14 @@ package rival_test
 import (
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"rnnbench/device"
+	"rnnbench/internal/python"
 	"rnnbench/rival"
 	"rnnbench/rnn"
 	"rnnbench/rnn/cell"
@@ -31,18 +33,18 @@ func scan(t *testing.T, name string) []string {
 	if testing.Short() {
 		t.Skip("loading PyTorch takes seconds")
 	}
-	python, newer := torchPython()
-	if python == "" {
-		t.Skip(noTorch)
+	p := python.Torch()
+	if p == "" {
+		t.Skip(python.NoTorch)
 	}
 	path := []string{"testdata/standins"}
-	if !newer {
+	if exec.Command(p, "-c", "import torch._higher_order_ops.associative_scan").Run() != nil {
 		path = append(path, "testdata/standins/newer")
 	}
 	for i := range path {
 		path[i] = must(filepath.Abs(path[i]))
 	}
-	return []string{"env", "PYTHONPATH=" + strings.Join(path, string(os.PathListSeparator)), python, "../rivals/scans.py", name}
+	return []string{"env", "PYTHONPATH=" + strings.Join(path, string(os.PathListSeparator)), p, "../rivals/scans.py", name}
 }
 
 func must[T any](v T, err error) T {

@@ -27,6 +27,26 @@ def absent(what, why):
     return lambda _: answer
 
 
+FAST_BLAS = ("openblas", "mkl", "blis", "atlas", "armpl", "nvpl", "accelerate")
+
+
+def version(version, config, libraries):
+    """A version of PyTorch as rnnbench records it, given its configuration and the paths of loaded libraries.
+    Comparisons with a build that multiplies by a generic BLAS are warned of. A build for a generic BLAS may have
+    loaded a fast one in its place, as Debian's does."""
+    generic = "BLAS_INFO=generic" in config and not any(name in path.lower() for path in libraries for name in FAST_BLAS)
+    return version + " (generic BLAS)" * generic
+
+
+def libraries():
+    """The paths of all libraries that this process has loaded; none where the system does not tell."""
+    try:
+        with open("/proc/self/maps") as maps:
+            return {line.split()[-1] for line in maps if ".so" in line}
+    except OSError:
+        return set()
+
+
 def serve(out, verbs):
     """Answers requests until rnnbench closes. verbs are functions of a request by its verb."""
     for line in sys.stdin:

@@ -202,13 +202,13 @@ def hello():
     gpus = torch_pass.gpus()
     return {
         "name": "rnnbench-torch" if OURS else "pytorch",
-        "version": torch.__version__,
+        "version": protocol.version(torch.__version__, torch.__config__.show(), protocol.libraries()),
         "devices": torch_pass.devices(cpu=True),
         "knobs": [
-            {"name": name, "doc": doc, "values": [0, 1]}
+            {"name": name, "doc": doc, "values": [0, 1], "internal": name == "compile" and not hasattr(torch, "compile")}
             for name, doc, here in (
                 ("graph", "1: replay the pass as a CUDA graph", gpus > 0),
-                ("compile", "1: run the pass by torch.compile", hasattr(torch, "compile") and not OURS),
+                ("compile", "1: run the pass by torch.compile", not OURS),
                 # Threads of PyTorch and of its BLAS may be in each other's way.
                 ("single", "1: compute with one thread, which may be faster than several", not OURS),
                 ("layers", "1: make calls of one step by torch.nn.LSTM, not by LSTMCell, which is faster", not OURS),
@@ -271,6 +271,8 @@ class Rival(torch_pass.Pass):
         torch.set_num_threads(1 if knobs.get("single") else self.threads)
         run = self.module
         if knobs.get("compile"):
+            if not hasattr(torch, "compile"):
+                raise Unsupported(f"PyTorch {torch.__version__} has no torch.compile, which 2.0 has")
             dynamo = importlib.import_module("torch._dynamo")
             dynamo.reset()
             if hasattr(dynamo.config, "allow_rnn"):

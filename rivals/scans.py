@@ -121,7 +121,7 @@ class TorchScan(Package):
         try:
             self.scan = importlib.import_module("torch._higher_order_ops.associative_scan").associative_scan
         except ImportError:
-            raise ImportError(f"PyTorch {torch.__version__} has no associative_scan") from None
+            raise ImportError(f"PyTorch {torch.__version__} has no associative_scan, which 2.11 has") from None
 
     def choose(self, rival, knobs):
         self.time_last = bool(knobs["time"])

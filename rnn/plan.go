@@ -168,6 +168,18 @@ func planned(t Technique, p Problem, k knob.Params, of kind) (*Plan, error) {
 	return plan, nil
 }
 
+// Declined says why no technique can run p: a network that is not published, or one that nothing here computes yet.
+// It is nil where some technique may.
+func Declined(p Problem) error { return cmp.Or(p.Check(), declined(able{}, p)) }
+
+// able is a technique that could do all.
+type able struct{ Technique }
+
+func (able) KeepsHistory()          {}
+func (able) Normalises()            {}
+func (able) NormalisesBatch()       {}
+func (able) Directs(Direction) bool { return true }
+
 // declined says why t cannot run p, for the reasons that techniques share; nil: none of them.
 func declined(t Technique, p Problem) error {
 	_, keeps := t.(Keeper)

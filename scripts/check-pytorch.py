@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compare answers of rnnbench with PyTorch.
 
-Runs `rnnbench export` for every cell of torch.nn and loads each file into the
-module of that cell. Compares states, outputs and gradients with those of
-PyTorch and its autograd for the same data. PyTorch computes in double
-precision, so that differences are due to rnnbench. Errors are relative to the
-largest value of PyTorch's tensor. --files checks files that exist already.
+Runs `rnnbench export` for every cell of torch.nn, loads each file into the module of that cell, and compares
+states, outputs and gradients with those of PyTorch and its autograd for the same data. What torch.nn has not runs
+layer by layer: shortcuts, row convolutions, norms, and other cells by their equations in written_cells.py.
+PyTorch computes in double precision, so that differences are due to rnnbench. Errors are relative to the largest
+value of PyTorch's tensor. --files checks files that exist already.
 
 Exit status: 0 if all answers agree or PyTorch is missing, 1 if one differs,
 2 if rnnbench gives no answer.
@@ -21,8 +21,11 @@ import sys
 import tempfile
 
 FORWARD, GRADIENT = 1e-5, 1e-4  # largest errors allowed
+REFERENCE = 1e-12  # of the float64 reference
+EPSILON = {"fp32": 0, "tf32": 2**-11, "bf16": 2**-8, "fp16": 2**-11, "int8": 1 / 254}  # of rounded factors of products
 
 CELLS = ["rnn-tanh", "rnn-relu", "gru", "lstm"]
+RECTIFIED = ["rnn-relu", "rnn-crelu", "indrnn"]  # whose output is a ReLU's
 IMPLS = ["naive", "cudnnstyle"]
 # Odd sizes and a larger one; a batch of more sequences than are distinct.
 SIZES = [{"H": 17, "I": 13, "B": 5, "T": 11}, {"H": 160, "I": 96, "B": 24, "T": 40}]
@@ -48,9 +51,18 @@ SPEECH = [["--point", "H=17,I=13,B=5,T=11,L=2", "--norm=batch"], ["--point", "H=
           ["--point", "H=17,I=17,B=5,T=11,L=4", *DEEP], ["--point", "H=17,I=21,B=5,T=11,L=1", *FRONT],
           ["--point", "H=17,I=13,B=5,T=23,L=1,O=7", *SPELLED], ["--point", "H=17,I=21,B=5,T=23,L=5,O=7", *DEEP, *FRONT, "--dense=19", *SPELLED]]
 
+# Other cells: those of the folder cells, and those that are built in.
+OTHERS = [["--point", "H=17,I=13,B=5,T=11"], ["--point", "H=18,I=13,B=5,T=11,L=3,O=7", "--direction", "alternate", "--lengths", LENGTHS[0]]]
+NORMED = ["--point", "H=17,I=13,B=5,T=11,L=2,O=7", "--norm=layer"]
 
-def runs():
-    """Yields the flags of every export."""
+
+def runs(cells):
+    """Yields the flags of every export. cells are files of cells by name."""
+    for cell in (*cells.values(), *written_cells.BUILT_IN):
+        for impl in ["reference", *IMPLS]:
+            yield from (["--cell", cell, "--impl", impl, "--pass", "train", *network] for network in OTHERS)
+    for cell in "rnn-tanh", "gru", "lstm":
+        yield from (["--cell", cell, "--impl", impl, "--pass", of, *NORMED] for impl in ["reference", *IMPLS] for of in ("train", "forward"))
     for cell in CELLS:
         for impl in IMPLS:
             flags = ["--cell", cell, "--impl", impl]
@@ -105,76 +117,133 @@ def fail(message):
     sys.exit(2)
 
 
-def own_name(name):
-    """The name in a file of a module's parameter: layers.2.bias_hh_l0 of layered() is bias_hh_l2."""
-    parts = name.split(".")
-    return parts[-1] if parts[0] != "layers" else parts[2].replace("_l0", f"_l{parts[1]}")
-
-
-def layered(kind, more, m):
-    """A stack of modules of one layer each, with flips, shortcuts, batch normalisation and row convolutions.
+class Layers:
+    """Layers one by one, each way for itself: what torch.nn has not. check has their data.
 
     It flips rows before and after layers that read from the last step. After each m["skip"] layers it
-    adds what went into them, if that is as wide. With m["norm"], a layer reads its normalised input product:
-    PyTorch's module then has the identity as input weights.
+    adds what went into them, if that is as wide. With batch normalisation, a module of torch.nn reads its
+    normalised input product, by the identity. Other cells, and layer normalisation, run step by step by their
+    equations in written_cells.py.
     """
-    direction, skip, norm, ahead = m.get("direction", "forward"), m.get("skip", 0), m.get("norm"), m.get("lookahead", 0)
-    gates = len(m["gates"]) * m["hidden"]
-    ways = 2 if direction == "both" else 1
 
-    class Layered(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            widths = [m["input"]] + [ways * (m.get("projection") or m["hidden"])] * (m["layers"] - 1)
-            self.layers = torch.nn.ModuleList(kind(gates if norm else width, m["hidden"], bidirectional=ways == 2, **more) for width in widths)
-            self.own, self.outputs = torch.nn.ParameterDict(), []
-            for n, width in enumerate(widths):
-                if norm:
-                    self.layers[n].weight_ih_l0.requires_grad_(False)
-                    self.own[f"weight_ih_l{n}"] = torch.nn.Parameter(torch.empty(gates, width))
-                    self.own[f"gain_ih_l{n}"] = torch.nn.Parameter(torch.empty(gates))
-                if ahead and (n + 1) % (skip or len(widths)) == 0:
-                    self.own[f"weight_ahead_l{n}"] = torch.nn.Parameter(torch.empty(ahead, m["hidden"]))
+    def __init__(self, check):
+        self.check, self.m = check, check.meta
+        self.unprojected = []
+        self.outputs = []  # by layer and way
 
-        def load(self, tensor):
-            """Sets parameters. tensor returns that of a name in the file."""
-            one = lambda name: norm and name.startswith("layers.") and "weight_ih" in name
-            self.load_state_dict({name: torch.eye(gates).double() if one(name) else tensor(own_name(name)) for name in self.state_dict()})
-
-        def normalised(self, n, x):
-            product = x @ self.own[f"weight_ih_l{n}"].T
-            variance, mean = torch.var_mean(product, (0, 1), correction=0)
-            return self.own[f"gain_ih_l{n}"] * (product - mean) / (variance + 1e-5).sqrt()
-
-        def looked_ahead(self, n, x):
-            if f"weight_ahead_l{n}" not in self.own:
-                return x
-            later = torch.nn.functional.pad(x, (0, 0, 0, 0, 0, ahead - 1))
-            return sum(w * later[j : j + len(x)] for j, w in enumerate(self.own[f"weight_ahead_l{n}"]))
-
-        def forward(self, x, states):
-            single = not isinstance(states, tuple)
-            last, before, self.outputs = [], x, []
-            for n, layer in enumerate(self.layers):
-                backwards = direction == "reverse" or direction == "alternate" and n % 2 == 0
-                of = [s[ways * n : ways * (n + 1)] for s in ((states,) if single else states)]
+    def __call__(self, x, states):
+        m, last, before = self.m, [], x
+        ways = 2 if m.get("direction") == "both" else 1
+        skip, ahead = m.get("skip", 0), m.get("lookahead", 0)
+        for n in range(m["layers"]):
+            each = []
+            for k in range(ways):
+                backwards = k == 1 or m.get("direction") == "reverse" or m.get("direction") == "alternate" and n % 2 == 0
                 flip = lambda rows: flipped(rows, m) if backwards else rows
-                if norm:
-                    x = self.normalised(n, x)
-                x, end = packed(layer, m)(flip(x), of[0] if single else tuple(of))
-                x = flip(x)
-                self.outputs.append(x)
-                x = self.looked_ahead(n, x)
-                if skip and (n + 1) % skip == 0:
-                    if before.shape == x.shape and not (m["onehot"] and n < skip):
-                        exists = torch.arange(len(x))[:, None] < torch.tensor(m.get("lengths", [len(x)] * x.shape[1]))
-                        x = x + before * exists[..., None]
-                    before = x
-                last.append((end,) if single else end)
-            last = tuple(torch.cat(s) for s in zip(*last))
-            return x, last[0] if single else last
+                of = [s[ways * n + k] for s in states]
+                h, end = self.way(f"_l{n}{'_reverse' if k else ''}", flip(x), of, flip)
+                each.append(flip(h))
+                last.append(end)
+            self.outputs += each
+            x = torch.cat(each, 2)
+            if ahead and (n + 1) % (skip or m["layers"]) == 0:
+                later = torch.nn.functional.pad(x, (0, 0, 0, 0, 0, ahead - 1))
+                x = sum(w * later[j : j + len(x)] for j, w in enumerate(self.check.leaf(f"weight_ahead_l{n}")))
+            if skip and (n + 1) % skip == 0:
+                # No shortcut passes by the first module over a one-hot input or convolutions.
+                if before.shape == x.shape and not ((m["onehot"] or m.get("strides")) and n < skip):
+                    x = x + before * self.check.exists(x)
+                before = x
+        return x, [torch.stack(s) for s in zip(*last)]
 
-    return Layered()
+    def way(self, end, x, states, flip):
+        """The outputs of one layer that reads rows x in their order, and its last states."""
+        m, leaf, norm = self.m, self.check.leaf, self.m.get("norm")
+        w = leaf("weight_ih" + end)
+        if m["cell"] in CELLS and norm != "layer":
+            names, weight_ih = ["weight_hh", "bias_ih", "bias_hh"] + ["weight_hr"] * bool(m.get("projection")), w
+            if norm:
+                x, weight_ih = leaf("gain_ih" + end) * normalised(x @ w.T, (0, 1)), torch.eye(len(w)).double()
+            kind, more = torch_kind(m)
+            module = kind(weight_ih.shape[1], m["hidden"], **more).double()
+            for name, value in [("weight_ih", weight_ih)] + [(name, leaf(name + end)) for name in names]:
+                delattr(module, name + "_l0")
+                setattr(module, name + "_l0", value)
+            module._flat_weights = [getattr(module, name) for name in module._flat_weights_names]
+            output, last = packed(module, m)(x, pack([s[None] for s in states]))
+            return output, [s[0] for s in unpack(last)]
+        before = torch.cat([torch.zeros_like(x[:1]), x[:-1]])
+        products = torch.cat([x, before], 2)[..., : w.shape[1]] @ w.T  # a window has columns for the step before
+        if norm == "batch":
+            products = leaf("gain_ih" + end) * normalised(products, (0, 1))
+        elif norm:
+            products = leaf("gain_ih" + end) * normalised(products, -1)
+        products = (products + leaf("bias_ih" + end)).unflatten(-1, (len(m["gates"]), -1)).unbind(-2)
+        step, R, u = written_cells.CELLS[m["cell"]], Recurrent(self.check, end), leaf("peephole" + end) if m.get("peepholes") else None
+        outputs, wide = [], []
+        lengths = torch.tensor(m.get("lengths", [len(x)] * m["batch"]))
+        for t in range(len(x)):
+            alive = (t < lengths)[:, None]
+            R.at(states)
+            after = step([v[t] for v in products], R, u, states)
+            if m.get("projection"):
+                wide.append(after[0] * alive)
+                after[0] = after[0] @ leaf("weight_hr" + end).T
+            outputs.append(after[0] * alive)
+            states = [torch.where(alive, new, old) for new, old in zip(after, states)]
+        if wide:
+            self.unprojected.append(("unprojected" + end, flip(torch.stack(wide))))
+        return torch.stack(outputs), states
+
+
+class Recurrent:
+    """The recurrent products of a step: R(k, v) is that of gate k and v. With layer normalisation, those of all
+    gates with the state are normalised together, and normal(c) is the memory cell as the output reads it."""
+
+    def __init__(self, check, end):
+        self.m, h = check.meta, check.meta["hidden"]
+        there = "weight_hh" + end in check.got
+        self.w, self.b = (check.leaf(name + end) if there else None for name in ("weight_hh", "bias_hh"))
+        self.gain = check.leaf("gain_hh" + end) if self.m.get("norm") == "layer" else None
+        self.gates = len(self.w) // h if there else 0
+
+    def at(self, states):
+        if self.gain is not None:
+            rows = len(self.w)
+            products = self.gain[:rows] * normalised(states[0] @ self.w.T, -1) + self.b[:rows]
+            self.joint = products.chunk(self.gates, 1)
+
+    def __call__(self, k, v):
+        if self.gain is not None:
+            return self.joint[k]
+        return v @ self.w.chunk(self.gates)[k].T + self.b.chunk(self.gates)[k]
+
+    def normal(self, c):
+        if self.gain is None:
+            return c
+        rows = len(self.w)
+        return self.gain[rows:] * normalised(c, -1) + self.b[rows:]
+
+
+def normalised(v, over):
+    variance, mean = torch.var_mean(v, over, unbiased=False, keepdim=True)
+    return (v - mean) / (variance + 1e-5).sqrt()
+
+
+def torch_kind(m):
+    """The module of torch.nn that has the cell, and its arguments."""
+    more = {"proj_size": m["projection"]} if m.get("projection") else {}
+    if m["cell"].startswith("rnn-"):
+        return torch.nn.RNN, {"nonlinearity": m["cell"][4:], **more}
+    return getattr(torch.nn, m["cell"].upper()), more
+
+
+def pack(states):
+    return tuple(states) if len(states) > 1 else states[0]
+
+
+def unpack(states):
+    return states if isinstance(states, tuple) else (states,)
 
 
 def flipped(x, m):
@@ -206,15 +275,28 @@ class Check:
         with np.load(path) as file:
             self.got = dict(file)
         self.meta = json.loads(self.got.pop("meta").item())
+        self.meta["cell"] = self.meta["cell"].split("@")[0]  # of a file, a hash follows
         self.heads = self.meta.get("heads") or 1
         self.worst = {"forward": (0.0, "-"), "gradient": (0.0, "-")}
         self.kinks = 0  # units whose ReLU is 0 in one answer only: rounding near 0 decides, and gradients differ
+        self.train = self.meta["pass"] == "train"
+        self.leaves = {}  # what has a gradient, by name
 
     def tensor(self, name):
         t = torch.from_numpy(self.got[name])
         if name.startswith("weight_hh") and self.heads > 1:  # expand blocks to the whole matrix
             t = torch.cat([torch.block_diag(*gate.chunk(self.heads)) for gate in t.split(self.meta["hidden"])])
         return t.double() if t.is_floating_point() else t
+
+    def leaf(self, name):
+        """A tensor of which training compares the gradient."""
+        if name not in self.leaves:
+            self.leaves[name] = self.tensor(name).requires_grad_(self.train)
+        return self.leaves[name]
+
+    def exists(self, x):
+        """Whether each sequence has each step, for rows x."""
+        return (torch.arange(len(x))[:, None] < torch.tensor(self.meta.get("lengths", [len(x)] * self.meta["batch"])))[..., None]
 
     def blocks(self, whole):
         """The blocks of a block-diagonal matrix, as rnnbench keeps them."""
@@ -230,98 +312,85 @@ class Check:
             scale, difference = np.abs(want).max(), np.abs(got - want).max()
             if difference < error:
                 error = difference / (scale if scale > 0 else 1)
+            if name.startswith("h_l") and self.meta["cell"] in RECTIFIED:
+                self.kinks += int(((got > 0) != (want > 0)).sum())
         if error > self.worst[kind][0]:
             self.worst[kind] = (error, name)
 
     def module(self):
+        """The module of torch.nn that has all layers, with their parameters; None if there is none."""
         m = self.meta
-        kind, more = {
-            "rnn-tanh": (torch.nn.RNN, {"nonlinearity": "tanh"}),
-            "rnn-relu": (torch.nn.RNN, {"nonlinearity": "relu"}),
-            "gru": (torch.nn.GRU, {}),
-            "lstm": (torch.nn.LSTM, {}),
-        }[m["cell"]]
-        if m.get("projection"):
-            more["proj_size"] = m["projection"]
-        direction = m.get("direction", "forward")
+        if m["cell"] not in CELLS or m.get("direction", "forward") not in ("forward", "both") or any(m.get(k) for k in ("skip", "norm", "lookahead")):
+            return None
+        kind, more = torch_kind(m)
         width = self.got["weight_ih_l0"].shape[1]  # what convolutions give
-        if direction in ("forward", "both") and not any(m.get(k) for k in ("skip", "norm", "lookahead")):
-            module = kind(width, m["hidden"], m["layers"], bidirectional=direction == "both", **more).double()
-            module.load_state_dict({name: self.tensor(name) for name in module.state_dict()})
-            return module
-        module = layered(kind, more, {**m, "input": width}).double()
-        module.load(self.tensor)
+        module = kind(width, m["hidden"], m["layers"], bidirectional="direction" in m, **more).double()
+        module.load_state_dict({name: self.tensor(name) for name in module.state_dict()})
+        self.leaves.update(module.named_parameters())
         return module
 
     def run(self):
-        m, train = self.meta, self.meta["pass"] == "train"
+        m = self.meta
+        x = self.convolved(self.input()) if m.get("strides") else self.input()
+        if self.train and not m["onehot"] and not m.get("strides"):
+            if x.requires_grad:  # rows of an embedding
+                x.retain_grad()
+            self.leaves["input"] = x.requires_grad_()
+        start = [self.leaf(f"{s}_0") for s in m["states"]]
         module = self.module()
-        table = self.tensor("embedding").requires_grad_(train) if m.get("symbols") else None
-        x = self.input(table)
-        start = {s: self.tensor(f"{s}_0").requires_grad_(train) for s in m["states"]}
-        leaves = {f"grad_{s}_0": state for s, state in start.items()}
-        if m.get("strides"):
-            x = self.convolved(x, leaves)
+        if module is None:
+            layers = Layers(self)
+            output, last = layers(x, start)
+            names = [f"{m['states'][0]}_l{n}{way}" for n in range(m["layers"]) for way in [""] + ["_reverse"] * (m.get("direction") == "both")]
+            for name, want in [*zip(names, layers.outputs), *layers.unprojected]:
+                self.compare("forward", name, want)
         else:
-            x.requires_grad_(train)
-        if table is not None and train:
-            x.retain_grad()
-        pack = lambda states: tuple(states) if len(states) > 1 else states[0]
-        unpack = lambda states: states if isinstance(states, tuple) else (states,)
-
-        run = packed(module, m) if isinstance(module, torch.nn.RNNBase) else module
-        output, last = run(x, pack(list(start.values())))
+            output, last = packed(module, m)(x, pack(start))
+            if "direction" not in m and "lengths" not in m:
+                self.steps(module, x, start)
         self.compare("forward", "output", output)
-        for s, state in zip(m["states"], unpack(last)):
+        for s, state in zip(m["states"], unpack(last) if module else last):
             self.compare("forward", f"{s}_n", state)
-        if m.get("norm") or m.get("lookahead"):  # whose layers need all steps at once
-            for n, h in enumerate(module.outputs):
-                self.compare("forward", f"h_l{n}", h)
-        elif "direction" not in m and "lengths" not in m:
-            self.steps(module, x, start, pack, unpack)
-        leaves.update({f"grad_{own_name(name)}": w for name, w in module.named_parameters() if w.requires_grad})
-        if not m["onehot"] and not m.get("strides"):
-            leaves["grad_input"] = x
-        if table is not None:
-            leaves["grad_embedding"] = table
-        if m["output"]:
-            exists = torch.arange(len(x))[:, None] < torch.tensor(m.get("lengths", [len(x)] * m["batch"]))
-            weight, bias = (self.tensor(name).requires_grad_(train) for name in ("weight_out", "bias_out"))
-            above = output
-            if m.get("dense"):
-                own = [self.tensor(name).requires_grad_(train) for name in ("weight_dense", "bias_dense")]
-                above = (output @ own[0].T + own[1]).clamp(0, 20)
-                self.compare("forward", "dense", above * exists[..., None])
-                leaves.update(grad_weight_dense=own[0], grad_bias_dense=own[1])
-            logits = above @ weight.T + bias
-            leaves.update(grad_weight_out=weight, grad_bias_out=bias)
-        if m.get("transcript"):
-            goal = self.transcribed(logits)
-        elif m["output"]:
-            logits = logits.unflatten(-1, (m.get("groups") or 1, -1))
-            loss = self.loss(logits)
-            self.compare("forward", "loss", loss)
-            if not train:
-                self.compare("forward", "prob", logits.softmax(-1).flatten(-2) * exists[..., None])
-            goal = (loss * self.tensor("loss_weight")).sum() if "loss_weight" in self.got else loss.sum() / exists.sum()
-        elif train:
-            goal = (output * self.tensor("grad_output")).sum()
-        if train:
+        goal = self.head(output) if m["output"] else (output * self.tensor("grad_output")).sum() if self.train else None
+        if self.train:
             goal.backward()
-            for name, leaf in leaves.items():
-                self.compare("gradient", name, leaf.grad)
+            for name, leaf in self.leaves.items():
+                self.compare("gradient", f"grad_{name}", torch.zeros_like(leaf) if leaf.grad is None else leaf.grad)
+        missing = [name for name in self.got if name.startswith("grad_") and name != "grad_output" and name[5:] not in self.leaves]
+        assert not missing, f"no gradient is compared with {missing}"
 
-    def convolved(self, x, leaves):
-        """What the convolutions in front give of features x, as one row a step. Adds their parameters to leaves."""
+    def head(self, output):
+        """The loss of the output layer. Compares those of steps or sequences, and what comes before."""
+        m, exists = self.meta, self.exists(output)
+        if m.get("dense"):
+            output = self.clipped(output @ self.leaf("weight_dense").T + self.leaf("bias_dense"), self.tensor("dense"))
+            self.compare("forward", "dense", output * exists)
+        logits = output @ self.leaf("weight_out").T + self.leaf("bias_out")
+        if m.get("transcript"):
+            return self.transcribed(logits)
+        logits = logits.unflatten(-1, (m.get("groups") or 1, -1))
+        loss = self.loss(logits)
+        self.compare("forward", "loss", loss)
+        if not self.train:
+            self.compare("forward", "prob", logits.softmax(-1).flatten(-2) * exists)
+        return (loss * self.tensor("loss_weight")).sum() if "loss_weight" in self.got else loss.sum() / exists.sum()
+
+    def clipped(self, sums, answer):
+        """The ReLU of sums, clipped at 20. A gradient passes where the answer lies in between: rounding may decide
+        on which side of 0 or 20 a sum is. One that lies there otherwise is wrong by its value."""
+        return torch.where((answer > 0) & (answer < 20), sums, sums.clamp(0, 20).detach())
+
+    def convolved(self, x):
+        """What the convolutions in front give of features x, as one row a step."""
         x = x.permute(1, 0, 2).unsqueeze(1)  # sequences × channels × steps × features
         for i, stride in enumerate(self.meta["strides"]):
-            weight, bias = (self.tensor(f"{name}_conv{i}").requires_grad_(self.meta["pass"] == "train") for name in ("weight", "bias"))
+            weight, bias = self.leaf(f"weight_conv{i}"), self.leaf(f"bias_conv{i}")
             _, steps, features, _ = weight.shape
             more = max(0, (-(-x.shape[-1] // stride) - 1) * stride + features - x.shape[-1])
             ends = (more // 2, more - more // 2, (steps - 1) // 2, steps - 1 - (steps - 1) // 2)
-            x = torch.nn.functional.conv2d(torch.nn.functional.pad(x, ends), weight.permute(0, 3, 1, 2), bias, (1, stride)).clamp(0, 20)
+            x = torch.nn.functional.conv2d(torch.nn.functional.pad(x, ends), weight.permute(0, 3, 1, 2), bias, (1, stride))
+            x = self.clipped(x, self.tensor(f"conv{i}").permute(1, 3, 0, 2))
             self.compare("forward", f"conv{i}", x.permute(2, 0, 3, 1))
-            leaves.update({f"grad_weight_conv{i}": weight, f"grad_bias_conv{i}": bias})
         return x.permute(2, 0, 3, 1).flatten(2)
 
     def transcribed(self, logits):
@@ -329,19 +398,19 @@ class Check:
         labels, counts, steps = (self.tensor(name) for name in ("transcript", "transcript_labels", "transcript_steps"))
         loss = torch.nn.functional.ctc_loss(logits.log_softmax(-1), labels, steps, counts, blank=0, reduction="none")
         self.compare("forward", "loss", loss)
-        if self.meta["pass"] != "train":
+        if not self.train:
             behind = (torch.arange(len(logits))[:, None] >= steps)[..., None]
             blank = torch.nn.functional.one_hot(torch.tensor(0), logits.shape[-1]).double()
             self.compare("forward", "prob", torch.where(behind, blank, logits.softmax(-1)))
         return loss.mean()
 
-    def input(self, table):
+    def input(self):
         """The first layer's input: features, symbols one-hot, or rows of the table beside features."""
         if self.meta["onehot"]:
             return torch.nn.functional.one_hot(self.tensor("symbols"), self.meta["input"]).double()
-        if table is None:
+        if not self.meta.get("symbols"):
             return self.tensor("input")
-        rows = torch.nn.functional.embedding(self.tensor("symbols"), table)
+        rows = torch.nn.functional.embedding(self.tensor("symbols"), self.leaf("embedding"))
         return torch.cat([rows, self.tensor("input")], -1) if "input" in self.got else rows
 
     def loss(self, logits):
@@ -353,22 +422,27 @@ class Check:
         loss = torch.nn.functional.cross_entropy(picked.flatten(0, 1), within.flatten(), reduction="none", ignore_index=-1)
         return loss.reshape(target.shape)
 
-    def steps(self, module, x, start, pack, unpack):
+    def steps(self, module, x, start):
         """Compares the states of all layers after each step."""
         with torch.no_grad():
-            states, after = pack(list(start.values())), []
+            states, after = pack(start), []
             for t in range(len(x)):
                 _, states = module(x[t : t + 1], states)
                 after.append(unpack(states))
         for i, s in enumerate(self.meta["states"]):
             for layer in range(self.meta["layers"]):
-                name, want = f"{s}_l{layer}", torch.stack([step[i][layer] for step in after])
-                self.compare("forward", name, want)
-                if self.meta["cell"] == "rnn-relu" and self.got[name].shape == want.shape:
-                    self.kinks += int(((self.got[name] > 0) != (want.numpy() > 0)).sum())
+                self.compare("forward", f"{s}_l{layer}", torch.stack([step[i][layer] for step in after]))
 
     def ok(self):
-        return self.worst["forward"][0] <= FORWARD and self.worst["gradient"][0] <= GRADIENT
+        return all(self.worst[kind][0] <= bound for kind, bound in self.allowed().items())
+
+    def allowed(self):
+        """The largest errors allowed. Where factors of products have 16 bits, rounding adds up as rnn/oracle's Tolerance says."""
+        m = self.meta
+        if m["technique"] == "reference":
+            return {"forward": REFERENCE, "gradient": REFERENCE}
+        more = 8 * EPSILON[m["precision"]] * ((3 if m.get("projection") else 2) * m["layers"]) ** 0.5
+        return {"forward": FORWARD + more, "gradient": GRADIENT + 2 * more}
 
     def row(self):
         m = self.meta
@@ -383,7 +457,7 @@ class Check:
         verdict = "ok" if self.ok() else "DIFFERS"
         if self.kinks:
             verdict += f"; on the other side of ReLU's kink: {self.kinks}"
-        return f"{m['cell']:<9} {m['technique']:<10} {kind:<32} {size}{errors}  {verdict}"
+        return f"{m['cell']:<13} {m['technique']:<10} {kind:<32} {size}{errors}  {verdict}"
 
 
 def main():
@@ -397,15 +471,19 @@ def main():
     if args.rnnbench.endswith(".npz"):
         parser.error(f"{args.rnnbench} is an exported file, not the program: write --files {args.rnnbench}")
 
-    global np, torch
+    global np, torch, written_cells
     try:
         import numpy as np
         import torch
+        import written_cells
     except ImportError as e:
         print(f"check-pytorch: skipped: {sys.executable}: {e}")
         return 0
+    cells = {f.stem: str(f) for f in sorted((root / "cells").glob("*.cell"))}
+    if cells.keys() != written_cells.FILES.keys():
+        fail(f"written_cells.py has not the equations of the files in cells, which are {', '.join(cells)}")
     checks = []
-    print(f"{'cell':<9} {'technique':<10} {'pass':<32} {'H':>4} {'I':>4} {'B':>4} {'T':>4} {'L':>4} {'O':>4}"
+    print(f"{'cell':<13} {'technique':<10} {'pass':<32} {'H':>4} {'I':>4} {'B':>4} {'T':>4} {'L':>4} {'O':>4}"
           f"  {'largest error, forward':<27}  {'largest error, gradients':<27}")
 
     def check(path):
@@ -419,17 +497,18 @@ def main():
     if not args.files:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "answer.npz")
-            for flags in runs():
+            for flags in runs(cells):
                 export(args.rnnbench, flags + shlex.split(args.flags), path)
                 check(path)
 
     print()
     for cell in dict.fromkeys(c.meta["cell"] for c in checks):
         errors = {k: max(c.worst[k][0] for c in checks if c.meta["cell"] == cell) for k in ("forward", "gradient")}
-        print(f"{cell:<9} forward {errors['forward']:.1e}, gradients {errors['gradient']:.1e}")
+        print(f"{cell:<13} forward {errors['forward']:.1e}, gradients {errors['gradient']:.1e}")
     bad = sum(not c.ok() for c in checks)
     print(f"{len(checks) - bad} of {len(checks)} answers agree with PyTorch {torch.__version__}:"
-          f" forward within {FORWARD:g}, gradients within {GRADIENT:g} of the largest value of each tensor")
+          f" forward within {FORWARD:g}, gradients within {GRADIENT:g} of the largest value of each tensor."
+          f" The float64 reference must agree within {REFERENCE:g}, and 16 bits may round by more.")
     return 1 if bad else 0
 
 

@@ -18,14 +18,28 @@ const (
 	singleUp   = 1.5  // times as fast that single=1, one thread, may be
 )
 
+// genericBLAS is part of the version of a rival whose products are slow for want of a better library.
+const genericBLAS = "generic BLAS"
+
 // Crippled returns a sentence for each rival that is so slow at large points that its set-up is
 // probably at fault, with the numbers of its worst point; nil if there is none. Of a rival's forms at a
-// point, the fastest stands for all, since a form may not suit a point.
+// point, the fastest stands for all, since a form may not suit a point. On a processor, a rival that states a
+// generic BLAS is one at any point.
 func Crippled(recs []*record.Record) (notes []string) {
 	var labels []string
 	worst, why := map[string]float64{}, map[string]string{}
 	for _, r := range recs {
-		if r.Status != record.OK || r.Rival == nil || r.Stats == nil || !large(r) {
+		if r.Status != record.OK || r.Rival == nil || r.Stats == nil {
+			continue
+		}
+		if strings.Contains(r.Rival.Version, genericBLAS) && !record.OnGPU(r.Device) {
+			if why[r.Rival.Name] == "" {
+				labels = append(labels, r.Rival.Name)
+			}
+			why[r.Rival.Name] = fmt.Sprintf("%s may be set up badly: its version %s multiplies slowly. Compare with a build that has MKL or OpenBLAS.", r.Rival.Name, r.Rival.Version)
+			continue
+		}
+		if !large(r) {
 			continue
 		}
 		label := OneLine(Label(r))
@@ -38,7 +52,7 @@ func Crippled(recs []*record.Record) (notes []string) {
 		}
 	}
 	slices.Sort(labels)
-	for _, l := range labels {
+	for _, l := range slices.Compact(labels) {
 		notes = append(notes, why[l])
 	}
 	return notes

@@ -28,6 +28,7 @@ func TestCrippled(t *testing.T) {
 		r.Impl.Label, r.Impl.Knobs["graph"] = "pytorch graph=1", 1
 		return r
 	}
+	plain := func(r *record.Record) *record.Record { r.Rival.Version = "1.13.0 (generic BLAS)"; return r }
 	onGPU := func(r *record.Record) *record.Record { r.Device = "cuda-nvidia-h200"; return r }
 	naive := newRecord("naive", 0, 64, 0.1)
 	for _, c := range []struct {
@@ -43,6 +44,9 @@ func TestCrippled(t *testing.T) {
 		{[]*record.Record{newRecord("pytorch", 0, 64, 0.28), newRecord("pytorch", 1, 64, 0.05)}, []string{"one thread (single=1) is 5.6 times as fast"}},
 		{[]*record.Record{newRecord("persistent", 0, 64, 0.01), newRecord("pytorch", 0, 64, 5), form(newRecord("pytorch", 0, 64, 0.5))}, nil},
 		{[]*record.Record{newRecord("persistent", 0, 64, 0.01), newRecord("pytorch", 0, 64, 5), form(newRecord("pytorch", 0, 64, 4))}, []string{"pytorch graph=1 may be set up badly"}},
+		{[]*record.Record{plain(newRecord("pytorch", 0, 1, 0.05)), plain(newRecord("pytorch", 1, 1, 0.05))}, []string{"pytorch may be set up badly: its version 1.13.0 (generic BLAS) multiplies slowly", "OpenBLAS"}},
+		{[]*record.Record{naive, plain(newRecord("pytorch", 0, 64, 5))}, []string{"generic BLAS"}}, // one sentence
+		{[]*record.Record{onGPU(plain(newRecord("pytorch", 0, 64, 0.05)))}, nil},
 		{[]*record.Record{onGPU(newRecord("persistent", 0, 64, 0.01)), onGPU(newRecord("pytorch", 0, 64, 5))}, []string{"500 times as fast. Check its installation."}},
 	} {
 		got := Crippled(c.recs)

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
+	"rnnbench/device"
 	"rnnbench/record"
 	"rnnbench/rnn"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/oracle"
 	"rnnbench/tuner"
 	"rnnbench/tuner/agenda"
@@ -93,8 +96,11 @@ func (b *Bench) OnePoint(r grid.Request, v grid.Vocabulary) ([]*tuner.Layout, er
 	for _, s := range g.Specs() {
 		if s.Name == Reference {
 			problem, err := tuner.Problem(points[0])
+			if err == nil {
+				err = rnn.Declined(problem)
+			}
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%s: %w", Reference, err)
 			}
 			list = append(list, &tuner.Layout{Point: points[0], Spec: s, Problem: problem})
 			continue
@@ -108,21 +114,60 @@ func (b *Bench) OnePoint(r grid.Request, v grid.Vocabulary) ([]*tuner.Layout, er
 	return list, nil
 }
 
-// Answer runs a layout once and returns its outputs and gradients.
-func (b *Bench) Answer(l *tuner.Layout, data *rnn.Data) (answer []oracle.Tensor, err error) {
-	prog, err := b.Device.Compile(l.Schedule, l.DeviceKnobs)
+// Answer runs a layout once and returns its outputs and gradients. An iterative technique gets as many
+// iterations as its states take to settle, unless the user has set how many. l has them afterwards.
+func (b *Bench) Answer(l *tuner.Layout, data *rnn.Data) ([]oracle.Tensor, error) {
+	for {
+		answer, residual, err := once(b.Device, l, data)
+		if err != nil || residual == 0 {
+			return answer, err
+		}
+		name, _, most := l.Technique.(rnn.Iterative).IterationsKnob(l.Problem) // others have no residual
+		n, remedy := l.Plan.Iterations, "use another technique"
+		if l.Spec.Knobs[name] > 0 {
+			remedy = fmt.Sprintf("set more, or leave %s out", name)
+		} else if n < most {
+			spec := l.Spec
+			spec.Knobs = maps.Clone(spec.Knobs)
+			if spec.Knobs == nil {
+				spec.Knobs = knob.Params{}
+			}
+			spec.Knobs[name] = min(2*n, most)
+			more, err := b.LayOut(l.Point, spec)
+			if err != nil {
+				return nil, err
+			}
+			if more.Fit(b.Free()); more.Reason != "" {
+				return nil, errors.New(more.Reason)
+			}
+			more.Spec, *l = l.Spec, *more
+			continue
+		}
+		return nil, fmt.Errorf("after %d iterations the states of %s still change by %.2g of the largest: %s", n, l.Spec.Name, residual, remedy)
+	}
+}
+
+// once runs a layout once on d. residual is by how much the states of an iterative technique still change; 0: they
+// have settled.
+func once(d device.Device, l *tuner.Layout, data *rnn.Data) (answer []oracle.Tensor, residual float64, err error) {
+	prog, err := d.Compile(l.Schedule, l.DeviceKnobs)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, prog.Close()) }()
 	if err := l.Plan.Write(prog, data); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := prog.Prepare(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if _, err := prog.Run(1); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return oracle.Read(l.Plan, prog)
+	residual, unsettled, err := oracle.Unconverged(l.Plan, prog, oracle.Tolerance(l.Problem, false, 0))
+	if err != nil || unsettled {
+		return nil, residual, err
+	}
+	answer, err = oracle.Read(l.Plan, prog)
+	return answer, 0, err
 }
