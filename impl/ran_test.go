@@ -34,8 +34,8 @@ func ran(t *testing.T, d device.Device, technique string, p rnn.Problem, data *r
 }
 
 // plantFaults checks all that a run left step by step, and then that each of the named tensors is found wrong if its
-// middle value is off by so much. A cell that has no h has c.
-func plantFaults(t *testing.T, plan *rnn.Plan, prog device.Program, data *rnn.Data, by map[string]float64) {
+// middle value is off by so much. A cell that has no h has c. It returns what the run left.
+func plantFaults(t *testing.T, plan *rnn.Plan, prog device.Program, data *rnn.Data, by map[string]float64) (got []oracle.Tensor) {
 	t.Helper()
 	p := plan.Problem
 	got, _, err := oracle.ReadDistinct(plan, prog, data)
@@ -62,6 +62,7 @@ func plantFaults(t *testing.T, plan *rnn.Plan, prog device.Program, data *rnn.Da
 		}
 		*v = right
 	}
+	return got
 }
 
 // directOf runs problems in fp32 and bf16 by each technique, with one worker and with two.
