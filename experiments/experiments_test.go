@@ -46,7 +46,7 @@ func TestPlans(t *testing.T) {
 					}
 					for _, s := range part.Specs {
 						problem := problem
-						if size == study.Full { // laying out thousands of steps takes its time
+						if size == study.Full || testing.Short() { // laying out thousands of steps takes its time
 							most := max(4, s.Knobs["inputbatch"])
 							problem.Steps, problem.History = min(problem.Steps, most), min(problem.History, most)
 						}

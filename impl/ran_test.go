@@ -9,6 +9,7 @@ import (
 	"rnnbench/impl"
 	"rnnbench/impl/impltest"
 	"rnnbench/rnn"
+	"rnnbench/rnn/oracle"
 )
 
 // ran lays p out by a technique, and runs it once on data.
@@ -30,6 +31,38 @@ func ran(t *testing.T, d device.Device, technique string, p rnn.Problem, data *r
 		t.Fatal(err)
 	}
 	return plan, prog
+}
+
+// plantFaults checks all that a run left step by step, and then that each of the named tensors is found wrong if its
+// middle value is off by so much. A cell that has no h has c. It returns what the run left.
+func plantFaults(t *testing.T, plan *rnn.Plan, prog device.Program, data *rnn.Data, by map[string]float64) (got []oracle.Tensor) {
+	t.Helper()
+	p := plan.Problem
+	got, _, err := oracle.ReadDistinct(plan, prog, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func() oracle.Deviation {
+		dev, covered, err := oracle.Stepwise{FLOPs: 1e9}.Check(plan, prog, data, got)
+		if err != nil || covered.Share != 1 || covered.Steps != p.Steps {
+			t.Fatalf("%v: %v: %v of the values are compared, at %d steps", p, err, covered.Share, covered.Steps)
+		}
+		return dev
+	}
+	if dev := check(); !dev.OK() {
+		t.Errorf("%v: %v", p, dev)
+	}
+	for name, off := range by {
+		k := slices.IndexFunc(got, func(t oracle.Tensor) bool { return t.Name == name || t.Name == "c"+name[1:] })
+		v := &got[k].Values[len(got[k].Values)/2]
+		right := *v
+		*v += off
+		if dev := check(); dev.OK() {
+			t.Errorf("%v: %s may be off by %v", p, name, off)
+		}
+		*v = right
+	}
+	return got
 }
 
 // directOf runs problems in fp32 and bf16 by each technique, with one worker and with two.

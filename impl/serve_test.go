@@ -16,7 +16,7 @@ import (
 
 // TestServed compares calls with states kept on the device with the reference of one sequence.
 func TestServed(t *testing.T) {
-	d, err := cpu.Open(cpu.Options{Threads: 2})
+	d, err := cpu.Open(cpu.Options{Threads: 2, InTurn: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,9 +25,7 @@ func TestServed(t *testing.T) {
 	if testing.Short() {
 		problems = slices.Concat(impltest.CallProblems(rnn.FP32), impltest.CallProblems(rnn.INT8)[:8])
 	}
-	for _, tech := range impl.Direct() {
-		t.Run(tech.Name(), func(t *testing.T) { impltest.RunCalls(t, d, tech, problems) })
-	}
+	impltest.RunCalls(t, d, impl.Direct(), problems)
 }
 
 // TestEmulatedCalls does the same on the CUDA device without a GPU, with a few cells.
@@ -39,9 +37,7 @@ func TestEmulatedCalls(t *testing.T) {
 			problems = append(problems, p)
 		}
 	}
-	for _, tech := range slices.Concat(impl.Direct(), impl.Vendors()) {
-		t.Run(tech.Name(), func(t *testing.T) { impltest.RunCalls(t, d, tech, problems) })
-	}
+	impltest.RunCalls(t, d, slices.Concat(impl.Direct(), impl.Vendors()), problems)
 }
 
 // TestServedDeclines: calls keep states alone, so a cell that reads earlier inputs is declined. So

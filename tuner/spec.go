@@ -20,7 +20,9 @@ func FormatSpec(techniques []rnn.Technique, vocabulary []knob.Knob, launched boo
 	}
 	own := knob.Params{}
 	for k, v := range knobs {
-		if known := knob.Find(all, k); known == nil || known.Values[0] != v {
+		known := knob.Find(all, k)
+		gone := known == nil && i >= 0 && v == 0 // a knob of an earlier version, which was not turned
+		if !gone && (known == nil || known.Values[0] != v) {
 			own[k] = v
 		}
 	}

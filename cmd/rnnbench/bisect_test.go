@@ -12,20 +12,16 @@ import (
 	"testing"
 	"time"
 
-	"rnnbench/device"
 	"rnnbench/internal/exit"
 	"rnnbench/record"
-	"rnnbench/tuner/bench"
 )
 
 // takesVariable makes a program write that its runs took this time, give or take a few percent. So tests
 // of what is slower do not depend on the machine.
 const takesVariable = "RUNS_TAKE"
 
-// runRetimed is run, which then writes its records again as if each run took that time. It measures no limits.
+// runRetimed is run, which then writes its records again as if each run took that time.
 func runRetimed(args []string, takes string) int {
-	bench.LimitsOf = func(device.Meter, device.Info) (device.Limits, error) { return device.Limits{}, nil }
-	bench.MachinesFolder = func() string { return "" }
 	code := run(context.Background(), args, os.Stdin, os.Stdout, os.Stderr)
 	if code != exit.Done {
 		return code

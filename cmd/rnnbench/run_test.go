@@ -29,6 +29,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // makes the test binary the worker that --isolate starts.
 func TestMain(m *testing.M) {
 	bench.SystemRoot = fstest.MapFS{} // tests do not depend on what else the machine does
+	bench.InTurn = true               // workers that spin would wait for those of other tests
 	if each := os.Getenv(sleepVariable); each != "" && len(os.Args) > 1 && os.Args[1] == bench.WorkerVerb {
 		os.Exit(serveSleeper(each))
 	}
@@ -38,6 +39,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == bench.WorkerVerb {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
+	measure := bench.LimitsOf
+	bench.LimitsOf = func(device.Meter, device.Info) (device.Limits, error) { return device.Limits{}, nil } // a process measures none
+	bench.MachinesFolder = func() string { return "" }
 	if len(os.Args) > 1 && os.Args[1] == asProgram {
 		if word := os.Getenv(holdVariable); word != "" {
 			os.Exit(run(context.Background(), os.Args[2:], os.Stdin, os.Stdout, io.MultiWriter(os.Stderr, hold(word))))
@@ -57,7 +61,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 	}
-	known, measure := map[string]device.Limits{}, bench.LimitsOf
+	known := map[string]device.Limits{}
 	bench.LimitsOf = func(m device.Meter, i device.Info) (device.Limits, error) {
 		key := i.Key + i.Libraries["simd"]
 		if l, ok := known[key]; ok {
@@ -73,8 +77,6 @@ func TestMain(m *testing.M) {
 		known[key] = l
 		return l, err
 	}
-	bench.MachinesFolder = func() string { return "" }
-	bench.InTurn = true // workers that spin would wait for those of other tests
 	os.Exit(m.Run())
 }
 

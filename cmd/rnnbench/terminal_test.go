@@ -131,7 +131,8 @@ func TestSpelledOut(t *testing.T) {
 	}{
 		{"naive", "cpu-x", nil, "naive"},
 		{"cudnnstyle", "cpu-x", map[string]int{"grouped": 1, "fused": 0, "teams": 0, "streams": 4}, "cudnnstyle:fused=0:streams=4"},
-		{"cudnnstyle", "cuda-x", map[string]int{"graph": 0, "pick": 1, "fused": 1}, "cudnnstyle:pick=1"},
+		{"cudnnstyle", "cuda-x", map[string]int{"graph": 0, "split": 1, "fused": 1}, "cudnnstyle:split=1"},
+		{"cudnnstyle", "cuda-x", map[string]int{"gone": 0, "went": 2}, "cudnnstyle:went=2"},
 		{"unheard-of", "cpu-x", map[string]int{"new": 0}, "unheard-of:new=0"},
 	} {
 		if got := bench.FormatSpec(c.name, c.knobs, at, c.device); got != c.want {

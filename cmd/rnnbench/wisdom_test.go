@@ -152,9 +152,9 @@ func TestAutoPassesOverWhatIsUnknown(t *testing.T) {
 		})
 		rnnbench(t, line).want(t, exit.Done, nil, []string{warning + c.why, "auto: nearest tuned entries for 2 points"})
 	}
-	// A knob that exists only at the entry's own point is known.
+	// A knob that exists only at the entry's own point is known, and one that is gone was at 0.
 	tinyBook(t, func(b *wisdom.Book) {
-		b.Entries[0].Impl, b.Entries[0].Knobs = "persistent", map[string]int{"sequences": 1}
+		b.Entries[0].Impl, b.Entries[0].Knobs = "persistent", map[string]int{"sequences": 1, "gone": 0}
 	})
 	o := rnnbench(t, "sweep --dry-run -H 8 -B 1 -T 3 --impl auto --wisdom w.toml")
 	o.want(t, exit.Done, nil, []string{"auto: nearest tuned entries for 1 point"})

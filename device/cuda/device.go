@@ -102,7 +102,7 @@ func (d *Device) Vocabulary() []knob.Knob { return Vocabulary() }
 
 // Vocabulary lists every knob of GPUs of any capability, with all values that it may have.
 func Vocabulary() []knob.Knob {
-	return slices.Concat([]knob.Knob{graphKnob(), gemm.PickKnob(), gemm.SplitKnob(), gemm.SumsKnob()}, gemm.SkinnyKnobDocs(), persistent.KnobDocs(true), scan.KnobDocs(), []knob.Knob{pointwise.SerialKnob()})
+	return slices.Concat([]knob.Knob{graphKnob(), gemm.SplitKnob(), gemm.SumsKnob()}, gemm.SkinnyKnobDocs(), persistent.KnobDocs(true), scan.KnobDocs(), []knob.Knob{pointwise.SerialKnob()})
 }
 
 func graphKnob() knob.Knob {

@@ -246,7 +246,7 @@ func layerTexts(t *testing.T, rng *rand.Rand) (out []compiled) {
 		nil, nil, nil, {"resident": 1}, {"resident": 2}, {"resident": 3}, {"resident": 4, "tensor": 1}, {"resident": 5, "tensor": 1}, {"resident": 6},
 		{"tensor": 1}, {"tensor": 2}, {"functions": 1}, {"functions": 2}, {"clocks": 1}, {"share": 2}, {"samples": 8}, {"samples": 2}, {"lanes": 8}, {"tile": 4},
 		{"cluster": 4, "resident": 1}, {"groups": 2, "resident": 2}, {"back": 3}, {"back": 16},
-		{"narrow": 1}, {"narrow": 2}, {"narrow": 3}, {"narrowwidth": 64}, {"narrowrows": 16}, {"split": 1}, {"split": 2}, {"split": 3}, {"pick": 1},
+		{"narrow": 1}, {"narrow": 2}, {"narrow": 3}, {"narrowwidth": 64}, {"narrowrows": 16}, {"split": 1}, {"split": 2}, {"split": 3}, nil,
 	}
 	hidden, batch, steps := []int{20, 64, 133, 256, 512, 700, 1024, 1536, 2048}, []int{1, 3, 8, 16, 32, 64, 128, 300}, []int{1, 2, 7, 16, 64}
 	for i := range 320 {

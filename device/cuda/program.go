@@ -82,9 +82,6 @@ func (d *Device) Compile(s *schedule.Schedule, k knob.Params) (device.Program, e
 		return nil, fmt.Errorf("cuda: cannot allocate %d MiB: %w", p.lowering.Size()>>20, err)
 	}
 	err = errors.Join(p.clear(), d.driver.Streams(p.streams), p.bind())
-	if err == nil && lowered.Knobs["pick"] != 0 { // the library has tried algorithms, which wrote to results
-		err = p.clear()
-	}
 	if err == nil {
 		err = p.try()
 	}

@@ -35,35 +35,38 @@ func CallProblems(p rnn.Precision) []rnn.Problem {
 	return ps
 }
 
-// RunCalls compares calls of technique tech on device d with the reference of one sequence. It tries
-// every value of the technique's knobs, one knob at a time; with -short the defaults alone.
-func RunCalls(t *testing.T, d device.Device, tech rnn.Technique, problems []rnn.Problem) {
+// RunCalls compares calls of the techniques on device d with the reference of one sequence, which answers
+// once for all of them. It tries every value of a technique's knobs, one knob at a time; with -short the
+// defaults alone.
+func RunCalls(t *testing.T, d device.Device, techs []rnn.Technique, problems []rnn.Problem) {
 	for _, p := range problems {
-		t.Run(p.String(), func(t *testing.T) {
-			data := rnn.NewData(p.Sequence(), 1, 2, "normal")
-			want := oracle.Reference(data)
-			settings := knob.OneAtATime(tech.Knobs(p))
-			if testing.Short() {
-				settings = settings[:1]
-			}
-			var declined error
-			for i, k := range settings {
-				err := calls(d, tech, p, k, data, want)
-				switch {
-				case errors.Is(err, schedule.ErrUnsupported):
-					if i == 0 {
-						declined = err
-					}
-				case err != nil:
-					t.Fatalf("%v: %v", k, err)
-				default:
-					declined = nil
+		data := rnn.NewData(p.Sequence(), 1, 2, "normal")
+		want := oracle.Reference(data)
+		for _, tech := range techs {
+			t.Run(p.String()+"/"+tech.Name(), func(t *testing.T) {
+				settings := knob.OneAtATime(tech.Knobs(p))
+				if testing.Short() {
+					settings = settings[:1]
 				}
-			}
-			if declined != nil {
-				t.Skip(declined)
-			}
-		})
+				var declined error
+				for i, k := range settings {
+					err := calls(d, tech, p, k, data, want)
+					switch {
+					case errors.Is(err, schedule.ErrUnsupported):
+						if i == 0 {
+							declined = err
+						}
+					case err != nil:
+						t.Fatalf("%v: %v", k, err)
+					default:
+						declined = nil
+					}
+				}
+				if declined != nil {
+					t.Skip(declined)
+				}
+			})
+		}
 	}
 }
 

@@ -12,7 +12,9 @@ func Verify(s *Schedule) error {
 	words := (len(s.Nodes) + 63) / 64
 	before := make([][]uint64, len(s.Nodes)) // per node, the set of nodes known to precede it
 	last := map[int]int{}
+	reads, writes := make([][]View, len(s.Nodes)), make([][]View, len(s.Nodes))
 	for i, n := range s.Nodes {
+		reads[i], writes[i] = n.Op.Reads(), n.Op.Writes()
 		set := make([]uint64, words)
 		add := func(j int) {
 			set[j/64] |= 1 << (j % 64)
@@ -36,17 +38,13 @@ func Verify(s *Schedule) error {
 				if j >= i {
 					break
 				}
-				if clash(s.Nodes[j].Op, n.Op) {
+				if meet(writes[j], reads[i]) || meet(reads[j], writes[i]) || meet(writes[j], writes[i]) {
 					return fmt.Errorf("schedule: node %d (%v) does not wait for node %d (%v)", i, n.Op, j, s.Nodes[j].Op)
 				}
 			}
 		}
 	}
 	return nil
-}
-
-func clash(a, b Op) bool {
-	return meet(a.Writes(), b.Reads()) || meet(a.Reads(), b.Writes()) || meet(a.Writes(), b.Writes())
 }
 
 func meet(vs, ws []View) bool {

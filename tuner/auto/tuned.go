@@ -66,7 +66,7 @@ func (o *Oracle) unknownKnob(m wisdom.Match, l *tuner.Layout) error {
 	}
 	unknown := func() string {
 		for _, name := range slices.Sorted(maps.Keys(m.Knobs)) {
-			if _, ok := known[name]; !ok {
+			if _, ok := known[name]; !ok && m.Knobs[name] != 0 { // at 0, a knob of an earlier version was not turned
 				return name
 			}
 		}

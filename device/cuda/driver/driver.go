@@ -206,7 +206,6 @@ type Product struct {
 	Operands       Element // of A and B
 	Result         Element // of C
 	TF32           bool    // round single-precision operands to TF32
-	Pick           bool    // use the library's fastest algorithm; Sequence times them all, which may overwrite C
 }
 
 // A Compiler turns CUDA C++ into an image that a Driver loads.

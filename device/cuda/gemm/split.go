@@ -31,12 +31,12 @@ func ProductKnobs(s *schedule.Schedule) []knob.Knob {
 			continue
 		}
 		if s.Precision == schedule.FP32 {
-			return []knob.Knob{PickKnob(), SplitKnob()}
+			return []knob.Knob{SplitKnob()}
 		}
 		if slices.Max(append(CellSums(s), 0)) > 0 {
-			return []knob.Knob{PickKnob(), SumsKnob()}
+			return []knob.Knob{SumsKnob()}
 		}
-		return []knob.Knob{PickKnob()}
+		return nil
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func SplitProduct(t *launch.Target, op schedule.Gemm, kept bool, scratch driver.
 		left, absmax := SplitBytes(m, k)
 		_, rightAbsmax := SplitBytes(n, k)
 		p := Product(t, op)
-		p.Operands, p.Pick = driver.Half, false
+		p.Operands = driver.Half
 		p.K = 3 * packedColumns(k)
 		p.A, p.LdA, p.TransA = scratch, p.K, false
 		p.B, p.LdB, p.TransB = scratch+driver.Pointer(left), p.K, true

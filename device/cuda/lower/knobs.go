@@ -87,8 +87,6 @@ func (t usedKnobs) product(op schedule.Gemm, l *Lowering) {
 		t.all("narrow", "narrowwidth", "narrowrows")
 	case l.IsSplit(op):
 		t.all("split")
-	default:
-		t.all("pick")
 	}
 }
 
@@ -110,7 +108,6 @@ func (p *Lowering) declineUnused(t usedKnobs, refused error) error {
 		{"back", "no gradient in this schedule runs in groups of blocks: leave it out"},
 		{"narrowwidth", product}, {"narrowrows", product}, {"narrow", product},
 		{"split", "no product in this schedule can be split on this GPU: leave it out"},
-		{"pick", "no product in this schedule is by an algorithm that the library names: leave it out"},
 	} {
 		v := p.Knobs[k.name]
 		switch {

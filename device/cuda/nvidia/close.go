@@ -18,7 +18,7 @@ func (d *gpu) Close() error {
 		return err
 	}
 	errs := []error{failure(cu.Synchronize())}
-	errs = append(errs, d.dnn.close(), d.blas.close(), d.lt.close())
+	errs = append(errs, d.dnn.close(), d.blas.close())
 	for id := range d.graphs {
 		errs = append(errs, d.FreeGraph(id))
 	}
@@ -58,21 +58,6 @@ func (b *blas) close() error {
 		errs = append(errs, b.do("cublasDestroy_v2", h))
 	}
 	b.handles = nil
-	return errors.Join(errs...)
-}
-
-// close destroys the library's handle and descriptors.
-func (t *lt) close() error {
-	if t == nil || t.library == nil {
-		return nil
-	}
-	var errs []error
-	for _, a := range t.described {
-		errs = append(errs, t.do("cublasLtMatmulDescDestroy", a.description),
-			t.do("cublasLtMatrixLayoutDestroy", a.a), t.do("cublasLtMatrixLayoutDestroy", a.b), t.do("cublasLtMatrixLayoutDestroy", a.c))
-	}
-	errs = append(errs, t.do("cublasLtMatmulPreferenceDestroy", t.preference), t.do("cublasLtDestroy", t.handle))
-	*t = lt{picked: map[shape]*algorithm{}}
 	return errors.Join(errs...)
 }
 

@@ -25,7 +25,6 @@ type gpu struct {
 	hosting    hosting
 	extra      *library  // libcuda
 	blas       *blas     // nil: not available
-	lt         *lt       // nil: not loaded yet
 	spaces     []uintptr // workspaces of products, per stream
 	dnn        *dnn      // nil: not available
 	monitor    *monitor  // nil: not available

@@ -160,8 +160,6 @@ func (d *gpu) calls(c *driver.Call, s *sequence) ([]call, error) {
 	switch {
 	case c.Launch != nil:
 		return []call{d.launch(c.Launch, on, s)}, d.tensors(c.Launch)
-	case c.Product != nil && c.Product.Pick:
-		return d.picked(c.Stream, c.Product)
 	case c.Product != nil:
 		return d.blas.product(c.Stream, c.Product), nil
 	case c.Network != nil:
