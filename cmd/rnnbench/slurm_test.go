@@ -31,7 +31,7 @@ func sleepyGrid(points int) string {
 
 // TestSlurm submits shards to a real Slurm of six nodes, which scripts/slurm-test starts on this
 // machine. Four nodes measure faster than one, and nothing is lost: not by a node that is
-// killed, nor by a job that is asked to end, nor by one that reaches its time limit.
+// killed, nor by a job that is asked to end, nor by one that comes near its time limit.
 func TestSlurm(t *testing.T) {
 	if os.Getenv("SLURM_TEST") == "" {
 		t.Skip("scripts/slurm-test starts a cluster and runs it")
@@ -167,23 +167,34 @@ func lose(t *testing.T) {
 	}
 }
 
-// limit lets a job on a node of its own come near its time limit of a minute, and returns what waits for
-// that. Slurm looks for such jobs every 30 seconds and may warn up to 30 seconds too early. A warning
-// requested 10 seconds before the limit therefore comes 20 to 50 seconds after the start.
+// limit runs a job on a node of its own and sets its time limit once it has a record. The returned function waits
+// for the job's end and continues the job. Slurm looks for jobs near their limit every 30 seconds. It finds this one
+// at once, since the job asks for a warning as long before the limit as the limit is away. The job has that
+// time to end, and more points than it can measure within the time of all tests.
 func limit(t *testing.T) (wait func()) {
-	const points = 110 // 66 seconds
-	rnnbench(t, "submit slurm --shards 1 --time 1m --name late --sbatch=--nodelist=v6 --sbatch=--signal=B:TERM@10 -- "+sleepyGrid(points)).want(t, exit.Done, nil, nil)
+	const points, warning = 1000, 10 * time.Minute
+	late := submitted(t, rnnbench(t, fmt.Sprintf("submit slurm --shards 1 --time 1h --name late --sbatch=--nodelist=v6 --sbatch=--signal=B:TERM@%.0f -- %s",
+		warning.Seconds(), sleepyGrid(points))))
+	waitFor(t, "a record of the job with a time limit", func() bool { return done(t, "late") > 0 })
+	before := lines(t, "late", 1)
+	slurm(t, "scontrol", "update", "jobid="+late+"_1", fmt.Sprintf("endtime=now+%.0fseconds", warning.Seconds()))
 	return func() {
-		waitFor(t, "the warning of the time limit", func() bool { return partsOf(t, "late")[1].Exit != nil })
+		waitFor(t, "the end of the job after a warning", func() bool { return partsOf(t, "late")[1].Exit != nil })
 		p := partsOf(t, "late")[1]
-		t.Logf("the time limit came after %d records", p.Done)
-		if *p.Exit != exit.Interrupted || p.Done == 0 || p.Done == points {
+		if *p.Exit != exit.Interrupted || p.Done == points {
 			t.Errorf("%+v", p)
 		}
+		warned := lines(t, "late", 1)
+		t.Logf("the job had %d records when its limit was set, and %d at its end", len(before), len(warned))
+		kept(t, before, warned)
 		waitFor(t, "the state of the interrupted job", func() bool {
 			o := rnnbench(t, "submit status late")
 			return o.code == exit.Failures && strings.Contains(o.out, "failed") && strings.Contains(o.out, "interrupted")
 		})
+		again := submitted(t, rnnbench(t, "submit status late --retry"))
+		waitFor(t, "a further record of the job", func() bool { return done(t, "late") > len(warned) })
+		kept(t, warned, lines(t, "late", 1))
+		slurm(t, "scancel", again)
 	}
 }
 

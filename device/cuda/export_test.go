@@ -69,21 +69,31 @@ func HalvesEnd(s *schedule.Schedule, p driver.Properties) (end, all int64, err e
 	return end, b.Size(), err
 }
 
+// Products returns the products of s by the vendor's library.
+func Products(s *schedule.Schedule, k knob.Params, p driver.Properties) (out []*driver.Product, err error) {
+	all, err := commands(s, k, p)
+	for _, c := range all {
+		if c.Product != nil {
+			out = append(out, c.Product)
+		}
+	}
+	return out, err
+}
+
 // launching returns the commands of s that are launches.
 func launching(s *schedule.Schedule, k knob.Params, p driver.Properties) (out []launch.Command, err error) {
+	all, err := commands(s, k, p)
+	return slices.DeleteFunc(all, func(c launch.Command) bool { return c.Launch == nil }), err
+}
+
+// commands returns all commands of s.
+func commands(s *schedule.Schedule, k knob.Params, p driver.Properties) ([]launch.Command, error) {
 	b, err := lower.New(s, k, p, nil)
 	if err != nil {
 		return nil, err
 	}
 	_, nodes, err := b.Emit(0)
-	for _, steps := range nodes {
-		for _, step := range steps {
-			if step.Launch != nil {
-				out = append(out, step)
-			}
-		}
-	}
-	return out, err
+	return slices.Concat(nodes...), err
 }
 
 // Portions returns the portions in which a split product is formed.

@@ -34,6 +34,11 @@ func suite(t *testing.T, short bool, devices []device.Device) {
 			oddLogits(t, d)
 		}
 	})
+	t.Run("choices", func(t *testing.T) {
+		for _, d := range devices {
+			choices(t, d)
+		}
+	})
 	t.Run("misuse", func(t *testing.T) {
 		for _, d := range devices {
 			misuse(t, d)

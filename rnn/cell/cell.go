@@ -170,7 +170,15 @@ func (c *Cell) Projects() bool {
 // Kinked reports whether c's gradient jumps somewhere, so that two answers that
 // differ by rounding can have different gradients and both be right.
 func (c *Cell) Kinked() bool {
-	return slices.ContainsFunc(c.Backward, func(in Instr) bool { return in.Op == ReLUGrad })
+	gradients := map[Ref]bool{} // temporaries that depend on one; others are values of the forward pass, computed again
+	for _, in := range c.Backward {
+		gradient := slices.ContainsFunc(in.Args(), func(a Ref) bool { return a.Kind >= DOut && a.Kind <= DPeep || a.Kind >= DInner || gradients[a] })
+		if in.Op == ReLUGrad && gradient {
+			return true
+		}
+		gradients[in.Out] = gradient
+	}
+	return false
 }
 
 // BuiltIn lists the cells that the program brings along, in the order of tables and legends. To add

@@ -84,6 +84,7 @@ func (d *differ) differentiate(forward Program, c *Cell) {
 	d.fixed, d.made, d.adjoint, d.source = map[Ref]bool{}, map[Ref]Ref{}, map[Ref]Ref{}, map[Ref]Instr{}
 	for _, in := range forward {
 		d.source[in.Out] = in
+		d.fixed[in.Out] = in.Op == Const
 	}
 	for _, s := range c.Fixed {
 		d.fixed[Ref{Next, s}] = true
@@ -202,6 +203,10 @@ func (d *differ) reverse(in Instr) {
 		d.add(in.A, d.do(TanhGrad, g, d.value(in.Out)), false)
 	case ReLU:
 		d.add(in.A, d.do(ReLUGrad, g, d.value(in.Out)), false)
+	case ReLUGrad: // in.A is chosen, or not, by in.B
+		if !d.fixed[in.A] {
+			d.add(in.A, d.do(ReLUGrad, g, d.value(in.B)), false)
+		}
 	case Exp:
 		d.add(in.A, d.do(Mul, g, d.value(in.Out)), false)
 	case Softplus:

@@ -271,6 +271,11 @@ func (d *linearizer) differentiate(in Instr) Ref {
 		return through(TanhGrad)
 	case ReLU:
 		return through(ReLUGrad)
+	case ReLUGrad: // in.A is chosen, or not, by in.B
+		if slopes[0] == none {
+			return none
+		}
+		return d.do(Instr{Op: ReLUGrad, A: d.vector(slopes[0]), B: values[1]})
 	case Softplus:
 		return through(SoftplusGrad)
 	case Sqrt:

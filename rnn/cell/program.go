@@ -27,7 +27,7 @@ const (
 	Sqrt                   // √a, and 0 where a is below 0
 	SigmoidGrad            // a · b · (1 - b)
 	TanhGrad               // a · (1 - b²)
-	ReLUGrad               // a where b > 0, else 0
+	ReLUGrad               // a where b > 0, else 0; see also Second
 	SoftplusGrad           // a · (1 - e^-b)
 	SqrtGrad               // a / max(2b, 1/1000): a root's slope has no bound at 0
 	Const                  // a number, the instruction's Value

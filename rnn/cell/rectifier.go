@@ -39,17 +39,46 @@ func (c *Cell) Clip() float64 {
 	return math.Inf(1)
 }
 
-// clip finds the constant of a min behind c's first four operations, as package equations writes it:
-// a - ReLU(a - clip), where a is saved.
+// clip finds the constant of a min behind c's first four operations, as package equations writes it: the operand
+// a is saved.
 func (c *Cell) clip() (float64, bool) {
-	if len(c.Forward) != 8 {
+	if len(c.Forward) < 5 {
 		return 0, false
 	}
-	a, limit, over, cut, next := c.Forward[3].Out, c.Forward[4], c.Forward[5], c.Forward[6], c.Forward[7]
-	found := a.Kind == Saved && limit.Op == Const && limit.Value > 0 &&
-		over.Op == Sub && over.A == a && over.B == limit.Out && cut.Op == ReLU && cut.A == over.Out &&
-		next.Op == Sub && next.A == a && next.B == cut.Out && next.Out == Ref{Next, 0}
+	a, limit := c.Forward[3].Out, c.Forward[4]
+	var least Program
+	do := func(in Instr) Ref {
+		in.Out = Ref{Temp, len(least)}
+		least = append(least, in)
+		return in.Out
+	}
+	most := do(limit)
+	Second(do, do(Instr{Op: Sub, A: a, B: most}), a, most)
+	found := a.Kind == Saved && limit.Op == Const && limit.Value > 0 && c.Forward[4:].alike(least) && c.Forward[len(c.Forward)-1].Out == Ref{Next, 0}
 	return float64(limit.Value), found
+}
+
+// alike reports whether p does the operations of q on the same values. q names each value once.
+func (p Program) alike(q Program) bool {
+	made := map[Ref]Ref{} // the values of p in q
+	return slices.EqualFunc(p, q, func(in, other Instr) bool {
+		args := in.Args()
+		for i, a := range args {
+			if v, ok := made[a]; ok {
+				args[i] = v
+			}
+		}
+		made[in.Out] = other.Out
+		return in.Op == other.Op && in.Value == other.Value && slices.Equal(args, other.Args())
+	})
+}
+
+// Second has do append operations that yield b where difference is above 0, and else a. The result is one of them
+// plus 0. So it is exact whatever the other is, and the gradient goes to it alone.
+func Second(do func(Instr) Ref, difference, a, b Ref) Ref {
+	takesB := do(Instr{Op: ReLUGrad, A: do(Instr{Op: Const, Value: 1}), B: difference})
+	takesA := do(Instr{Op: OneMinus, A: takesB})
+	return do(Instr{Op: Add, A: do(Instr{Op: ReLUGrad, A: a, B: takesA}), B: do(Instr{Op: ReLUGrad, A: b, B: takesB})})
 }
 
 // A Kink is where the gradient of a cell jumps: where the sum of one gate passes 0, or a Clip. At is the value
@@ -59,15 +88,15 @@ type Kink struct {
 	At   Ref
 }
 
-// Kink finds the kink of a Rectifier, or of a cell whose only ReLU takes the saved sum of a gate
+// Kink finds the kink of a Rectifier, or of a cell without a choice whose only ReLU takes the saved sum of a gate
 // without a recurrent product. It reports false where there is none, or where the cell has inner gates.
 func (c *Cell) Kink() (Kink, bool) {
 	if c.Rectifier() {
 		return Kink{0, c.Forward[3].Out}, true
 	}
-	rectifies := func(in Instr) bool { return in.Op == ReLU }
+	rectifies := func(in Instr) bool { return in.Op == ReLU || in.Op == ReLUGrad }
 	i := slices.IndexFunc(c.Forward, rectifies)
-	if i < 0 || c.Window != 1 || c.Inner > 0 || slices.ContainsFunc(c.Forward[i+1:], rectifies) {
+	if i < 0 || c.Forward[i].Op != ReLU || c.Window != 1 || c.Inner > 0 || slices.ContainsFunc(c.Forward[i+1:], rectifies) {
 		return Kink{}, false
 	}
 	at := c.Forward[i].A

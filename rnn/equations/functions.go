@@ -35,6 +35,14 @@ func always(s span) func(a, b span) span { return func(span, span) span { return
 
 func relu(x float64) float64 { return math.Max(x, 0) }
 
+// second returns b if so, and else a.
+func second(so bool, a, b float64) float64 {
+	if so {
+		return b
+	}
+	return a
+}
+
 // functions lists what equations may call.
 var functions = []function{
 	{"sigmoid", 1, func(a, _ float64) float64 { return 1 / (1 + math.Exp(-a)) }, does(cell.Sigmoid), always(positive)},
@@ -46,11 +54,11 @@ var functions = []function{
 	{"abs", 1, func(a, _ float64) float64 { return math.Abs(a) }, func(p *lowering, a, _ cell.Ref) cell.Ref {
 		return p.do(cell.Add, p.do(cell.ReLU, a, a), p.do(cell.ReLU, p.do(cell.Neg, a, a), a))
 	}, func(a, _ span) span { return max(a, notNegative) }},
-	{"max", 2, math.Max, func(p *lowering, a, b cell.Ref) cell.Ref {
-		return p.do(cell.Add, a, p.do(cell.ReLU, p.do(cell.Sub, b, a), a))
+	{"max", 2, func(a, b float64) float64 { return second(b > a, a, b) }, func(p *lowering, a, b cell.Ref) cell.Ref {
+		return cell.Second(p.append, p.do(cell.Sub, b, a), a, b)
 	}, func(a, b span) span { return max(a, b) }},
-	{"min", 2, math.Min, func(p *lowering, a, b cell.Ref) cell.Ref {
-		return p.do(cell.Sub, a, p.do(cell.ReLU, p.do(cell.Sub, a, b), a))
+	{"min", 2, func(a, b float64) float64 { return second(b < a, a, b) }, func(p *lowering, a, b cell.Ref) cell.Ref {
+		return cell.Second(p.append, p.do(cell.Sub, a, b), a, b)
 	}, func(a, b span) span { return min(a, b) }},
 }
 

@@ -73,10 +73,15 @@ func lower(d *definition) cell.Program {
 
 // do appends an operation. It ignores b if the operation has one operand.
 func (p *lowering) do(op cell.Op, a, b cell.Ref) cell.Ref {
-	in := cell.Instr{Op: op, Out: cell.Ref{Kind: cell.Temp, Index: p.temps}, A: a}
+	in := cell.Instr{Op: op, A: a}
 	if op.Operands() > 1 {
 		in.B = b
 	}
+	return p.append(in)
+}
+
+func (p *lowering) append(in cell.Instr) cell.Ref {
+	in.Out = cell.Ref{Kind: cell.Temp, Index: p.temps}
 	p.temps++
 	p.program = append(p.program, in)
 	return in.Out
@@ -111,9 +116,7 @@ func (p *lowering) next(v, state cell.Ref) cell.Ref {
 func (p *lowering) lower(n *node) cell.Ref {
 	switch n.form {
 	case constant:
-		v := p.do(cell.Const, cell.Ref{}, cell.Ref{})
-		p.program[len(p.program)-1].Value = float32(n.number)
-		return v
+		return p.append(cell.Instr{Op: cell.Const, Value: float32(n.number)})
 	case value:
 		return p.values[n.index]
 	case before:

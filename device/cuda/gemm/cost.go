@@ -208,7 +208,11 @@ func (s SplitPlan) seconds(op schedule.Gemm, f Method, ahead bool) float64 {
 		if ahead {
 			right = 0
 		}
-		return max(flops/rateSplit, 4*float64(m)*float64(n)/rateWrite) + 14*(left+right)/rateCopy + s.launches(2, ahead) + row
+		chains := 0.0 // that are added to the first
+		if ahead || m >= k {
+			chains = float64(len(chainEnds(k)) - 1)
+		}
+		return max(flops/rateSplit, 4*float64(m)*float64(n)/rateWrite) + chains*8*float64(m)*float64(n)/rateCopy + 14*(left+right)/rateCopy + s.launches(2+chains, ahead) + row
 	case SplitKernel:
 		_, t := Divide(op, s.SMs)
 		if ahead {

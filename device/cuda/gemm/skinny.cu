@@ -10,7 +10,9 @@
 // work of the stream, so reading them may begin before that has ended.
 //
 // In single precision, EXACT adds what rounding drops from either factor, small terms first:
-// products are off by at most 2⁻²⁰.
+// products are off by at most 2⁻²⁰. Tensor cores truncate their sums, so after every FOLD pieces of
+// a long sum, what they have summed is added in single precision to the slice's sum in shared memory.
+// FOLD is a multiple of STAGES; 0: never.
 template <class Out> __device__ __forceinline__ void narrow_product(const Out& out, const W* a, int lda, int rows, const quad* weights, int length, int hidden, int chunks) {
   constexpr int FEW = 16 / sizeof(W); // values per 16 bytes
   constexpr int COLUMNS = 16 * TILES * BANDS, ROWS = 8 * EIGHTS, THREADS = 32 * BANDS * SLICES, APART = COLUMNS + 4;
@@ -93,8 +95,31 @@ template <class Out> __device__ __forceinline__ void narrow_product(const Out& o
 #pragma unroll
   for (int s = 0; s < STAGES - 1; s++)
     if (s < chunks) fetch_rows(s, s);
+  bool folded = false;
+  auto fold = [&] {
+#pragma unroll
+    for (int c = 0; c < TILES; c++)
+#pragma unroll
+      for (int n = 0; n < EIGHTS; n++) {
+        float* z = sum[c][n];
+        float* at = sums + (slice * ROWS + n * 8 + 2 * four) * APART + (band * TILES + c) * 16 + 2 * row;
+        float even[2] = {z[0], z[2]}, odd[2] = {z[1], z[3]};
+        if (FOLD && folded) {
+          float before[2];
+          load<2>(before, at);
+          even[0] += before[0], even[1] += before[1];
+          load<2>(before, at + APART);
+          odd[0] += before[0], odd[1] += before[1];
+        }
+        store<2>(at, even);
+        store<2>(at + APART, odd);
+        if (FOLD) z[0] = z[1] = z[2] = z[3] = 0;
+      }
+    folded = true;
+  };
 #pragma unroll 1
-  for (int i = 0; i < chunks; i += STAGES)
+  for (int i = 0; i < chunks; i += STAGES) {
+    if (FOLD && i > 0 && i % FOLD == 0) fold();
 #pragma unroll
     for (int s = 0; s < STAGES; s++) {
       if (i + s >= chunks) break;
@@ -104,17 +129,8 @@ template <class Out> __device__ __forceinline__ void narrow_product(const Out& o
       }
       multiply(s);
     }
-
-#pragma unroll
-  for (int c = 0; c < TILES; c++)
-#pragma unroll
-    for (int n = 0; n < EIGHTS; n++) {
-      const float* z = sum[c][n];
-      float* at = sums + (slice * ROWS + n * 8 + 2 * four) * APART + (band * TILES + c) * 16 + 2 * row;
-      const float even[2] = {z[0], z[2]}, odd[2] = {z[1], z[3]};
-      store<2>(at, even);
-      store<2>(at + APART, odd);
-    }
+  }
+  fold();
   float ahead[EACH][Out::READS > 0 ? Out::READS : 1];
 #pragma unroll
   for (int e = 0; e < EACH; e++) {

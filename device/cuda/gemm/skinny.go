@@ -74,6 +74,20 @@ func (n Skinny) stages() int {
 	return max(2, min(4, left/(8*n.tiles+4*n.eights)))
 }
 
+// fold returns after how many pieces a warp adds its sums to those in shared memory; 0: at the end alone. In single
+// precision, tensor cores add foldTerms terms at most in a long sum.
+func (n *Skinny) fold() int {
+	if !n.exact || n.length <= splitTerms {
+		return 0
+	}
+	pieces := foldTerms * n.weights.Bytes() / 64
+	return pieces / n.stages() * n.stages()
+}
+
+// foldTerms is how many terms of a long sum a tensor core adds to one another. It truncates the sum three times per
+// eight terms; see splitTerms.
+const foldTerms = 256
+
 // SkinnyKnobs returns the knobs of skinny products if s has packed right factors.
 func SkinnyKnobs(s *schedule.Schedule) []knob.Knob {
 	for op := range s.Operations() {
@@ -351,8 +365,8 @@ func SkinnyCell(t *launch.Target, op schedule.Gemm, c schedule.Cell, n *Skinny, 
 // skinnyLaunch launches the skinny kernel; out is the C++ struct Out that writes its results.
 func skinnyLaunch(t *launch.Target, op schedule.Gemm, n *Skinny, name, out, declared, set string, args ...uint64) launch.Command {
 	aligned := n.length*n.weights.Bytes()%16 == 0 && op.A.M.Cols*n.weights.Bytes()%16 == 0 && int(t.At(op.A))%16 == 0
-	sizes := fmt.Sprintf("typedef %v W;\nenum { TILES = %d, EIGHTS = %d, BANDS = %d, SLICES = %d, STAGES = %d, ALIGNED = %d, EXACT = %d };\n",
-		n.weights, n.tiles, n.eights, n.bands, n.slices, n.stages(), ints.FromBool(aligned), ints.FromBool(n.exact))
+	sizes := fmt.Sprintf("typedef %v W;\nenum { TILES = %d, EIGHTS = %d, BANDS = %d, SLICES = %d, STAGES = %d, FOLD = %d, ALIGNED = %d, EXACT = %d };\n",
+		n.weights, n.tiles, n.eights, n.bands, n.slices, n.stages(), n.fold(), ints.FromBool(aligned), ints.FromBool(n.exact))
 	name = "narrow_" + codegen.Identifier(name)
 	s := t.Source(func() codegen.Source {
 		var text strings.Builder

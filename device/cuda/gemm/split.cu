@@ -22,12 +22,13 @@ __device__ __forceinline__ void pieces(fp16* to, int gap, const float* v, float 
   store<V>(to + 2 * gap, high);
 }
 
-// tell writes what a product with a right factor is multiplied by. The largest values of a right
-// factor are in the tail right, those of a left one in its own tail.
+// tell writes what a product with a right factor is multiplied by, and behind the largest values what one
+// that is added to its result is. The largest values of a right factor are in the tail right, those of a left
+// one in its own tail.
 __device__ __forceinline__ void tell(float* tail, float scale, const float* right, int add) {
   if (RIGHT || blockIdx.x + blockIdx.y + threadIdx.x + threadIdx.y > 0) return;
-  tail[1] = power(127 - (int)(__float_as_uint(scale) >> 23) - (int)right[0]);
-  tail[2] = add;
+  tail[1] = tail[HEAD + PARTS] = power(127 - (int)(__float_as_uint(scale) >> 23) - (int)right[0]);
+  tail[2] = add, tail[HEAD + PARTS + 1] = 1;
 }
 
 #if TRANS

@@ -50,10 +50,12 @@ func SplitKnob() knob.Knob {
 func packedColumns(k int) int { return ints.RoundUp(k, 8) }
 
 // AbsmaxParts is the number of parts of a factor whose largest values are found separately.
-// AbsmaxBytes is the size of these values and of the scale, which lie after the packed operand.
+// AbsmaxBytes is the size of these values and of the multipliers around them, which lie after the packed operand.
 const (
-	AbsmaxParts = 1024
-	AbsmaxBytes = 4 * (4 + AbsmaxParts)
+	AbsmaxParts  = 1024
+	AbsmaxBytes  = addedScale + 8
+	productScale = 4                     // where the multipliers of a product lie,
+	addedScale   = 4 * (4 + AbsmaxParts) // and those of a product that is added to its result
 )
 
 // SplitBytes returns the bytes of a split factor of n rows and k terms, and the offset of its
@@ -180,7 +182,7 @@ var SplitRoom int64 = 512 << 20
 
 // splitTerms is how many terms the library sums at a time. Tensor cores add sixteen terms at a time
 // and truncate the sum to 24 bits, towards zero. So a sum of n terms is off by about n/16 · 2⁻²⁴.
-// Sums of portions are added in single precision, rounded to nearest.
+// Such sums are added in single precision, rounded to nearest.
 const splitTerms = 4096
 
 // Portions cuts op so that its packed operands fit into room bytes; kept: only the left one counts.
@@ -245,10 +247,10 @@ func SplitProduct(t *launch.Target, op schedule.Gemm, kept bool, scratch driver.
 		left, absmax := SplitBytes(m, k)
 		_, rightAbsmax := SplitBytes(n, k)
 		p := Product(t, op)
+		begin, columns := 0, 3*packedColumns(k)
 		p.Operands = driver.Half
-		p.K = 3 * packedColumns(k)
-		p.A, p.LdA, p.TransA = scratch, p.K, false
-		p.B, p.LdB, p.TransB = scratch+driver.Pointer(left), p.K, true
+		p.A, p.LdA, p.TransA = scratch, columns, false
+		p.B, p.LdB, p.TransB = scratch+driver.Pointer(left), columns, true
 		if kept {
 			p.B = t.At(op.B)
 		} else if right != op.B {
@@ -256,10 +258,26 @@ func SplitProduct(t *launch.Target, op schedule.Gemm, kept bool, scratch driver.
 			right = op.B
 		}
 		out = append(out, SplitFactor(t, op.A, op.TransA, p.A, p.B+driver.Pointer(rightAbsmax), op.Accumulate)...)
-		p.Scale = p.A + driver.Pointer(absmax) + 4
-		out = append(out, launch.Command{Product: p})
+		scale := productScale
+		for _, end := range chainEnds(k) {
+			chain := *p
+			chain.A, chain.B, chain.K = p.A+driver.Pointer(2*begin), p.B+driver.Pointer(2*begin), end-begin
+			chain.Scale = p.A + driver.Pointer(absmax) + driver.Pointer(scale)
+			out, begin, scale = append(out, launch.Command{Product: &chain}), end, addedScale
+		}
 	}
 	return out
+}
+
+// chainEnds returns at which columns of packed operands of k terms the sums end that the library forms at a time.
+// Products of the low halves, in the first two thirds of the columns, are small, and so are the errors of their sums.
+func chainEnds(k int) (ends []int) {
+	all := packedColumns(k)
+	chain := ints.RoundUp(ints.CeilDiv(all, ints.CeilDiv(k, splitTerms)), 64)
+	for from := 0; from < all; from += chain {
+		ends = append(ends, 2*all+min(all, from+chain))
+	}
+	return ends
 }
 
 // SplitFactor packs a factor, or its transpose with trans. If right is 0, it packs a right factor.

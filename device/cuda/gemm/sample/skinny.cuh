@@ -4,4 +4,4 @@
 #include "../../codegen/intrinsics.cu"
 #include "../../codegen/common.cu"
 typedef float W;
-enum { TILES = 3, EIGHTS = 1, BANDS = 1, SLICES = 8, STAGES = 4, ALIGNED = 0, EXACT = 0 };
+enum { TILES = 3, EIGHTS = 1, BANDS = 1, SLICES = 8, STAGES = 4, FOLD = 0, ALIGNED = 0, EXACT = 0 };
