@@ -2,14 +2,20 @@ package record
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 )
 
-// Below lists the folders of runs at or below dir, in order of their paths. Links are not followed.
+// Below lists the folders of runs at or below dir, in order of their paths. dir may be a link to a folder;
+// links inside it are not followed.
 func Below(dir string) ([]string, error) {
 	var list []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	at := dir
+	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		at += string(filepath.Separator) // what the link leads to
+	}
+	err := filepath.WalkDir(at, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

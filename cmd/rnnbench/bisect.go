@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -141,7 +142,11 @@ func (f *bisectFlags) run(ctx context.Context, p *program, cmd *cobra.Command) (
 	case err != nil && ctx.Err() != nil:
 		return exit.With(exit.Interrupted, errors.New("interrupted"), fmt.Sprintf("what was measured is in %s: the same command goes on from there", s.Dir))
 	case err != nil:
-		return exit.With(exit.Error, err, "")
+		hint := ""
+		if bad := (*fs.PathError)(nil); errors.As(err, &bad) && bad.Op == "mkdir" {
+			hint = "set --out DIR or RNNBENCH_RESULTS to a writable folder"
+		}
+		return exit.With(exit.Error, err, hint)
 	}
 	return found(p, s, r)
 }

@@ -155,7 +155,7 @@ func (f *ciFlags) measure(ctx context.Context, p *program) (m inTurns, err error
 		}
 	}
 	if err := os.MkdirAll(f.dir, 0o777); err != nil {
-		return m, err
+		return m, exit.With(exit.Error, err, "set --out DIR to a writable folder")
 	}
 	again := exists(filepath.Join(f.dir, ciFile))
 	if err := turns.Claim(filepath.Join(f.dir, ciFile), map[string]any{

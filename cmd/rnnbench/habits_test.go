@@ -23,6 +23,34 @@ func TestBareResume(t *testing.T) {
 	}
 }
 
+// TestResumeOfAnotherCommand: --resume says which command made the run.
+func TestResumeOfAnotherCommand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rnnbench(t, "train --data echo -H 8 -B 2 -T 4 --impl naive --iterations 2").want(t, exit.Done, nil, nil)
+	rnnbench(t, "sweep --resume out").want(t, exit.Usage, nil, []string{"is not a run of sweep, but of train", "hint: rnnbench train --help"})
+	rnnbench(t, "-q tune --resume out").want(t, exit.Usage, nil, []string{"is not a run of tune, but of train"})
+	rnnbench(t, "reproduce scan-rates --quick --resume out").want(t, exit.Usage, nil, []string{"is not a run of reproduce, but of train"})
+	rnnbench(t, tiny).want(t, exit.Done, nil, nil)
+	rnnbench(t, "train --resume out").want(t, exit.Usage, nil, []string{"is not a run of train, but of sweep", "hint: rnnbench sweep --help"})
+}
+
+// TestFolderCannotBeMade: every command that makes a folder says which flag names another.
+func TestFolderCannotBeMade(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("file", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	self, sweep := os.Args[0], " --out file/in -- "+tiny
+	for _, line := range []string{
+		tiny + " --out file/in",
+		"compare --ab " + self + " " + self + sweep,
+		"bisect --programs " + self + "," + self + sweep,
+		"ci --base " + self + " --head " + self + sweep,
+	} {
+		rnnbench(t, line).want(t, exit.Error, nil, []string{"mkdir file", "hint: set --out DIR", "to a writable folder"})
+	}
+}
+
 // TestSkipForAuto: auto chooses no technique that --skip-impl names.
 func TestSkipForAuto(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -29,7 +29,7 @@ them. The default is the results folder. The site has:
 
 Each measured number leads to its record, and ratios and means to the records that they
 are of. The pages need no server: open index.html. The same runs give the same files. A
-folder that holds anything but an earlier site is refused.`
+folder with other files is refused, unless it holds an earlier site.`
 
 const siteExample = `  rnnbench site results/ -o site
   rnnbench site nightly/ --where precision=bf16 -o site

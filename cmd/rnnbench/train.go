@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rnnbench/internal/exit"
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/rnn/axis"
@@ -135,7 +133,7 @@ func trainAll(ctx context.Context, p *program, cmd *cobra.Command, f *trainFlags
 	var was *record.TrainingPlan
 	if before != nil {
 		if was = before.Training; was == nil {
-			return exit.Misuse(fmt.Errorf("run %s is not a run of train", before.Run), "rnnbench sweep --resume "+f.Resume)
+			return job.NotOf("train", *before)
 		}
 	}
 	f.want.Time = f.time.Seconds()

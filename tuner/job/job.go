@@ -74,9 +74,30 @@ func (j *Job) match(hint string) error {
 		return nil
 	}
 	if differs := j.Agenda.Mismatch(*j.Before, j.Bench.Record()); differs != "" {
+		if verb, of := verbOf(j.Argv), verbOf(j.Before.Argv); verb != "" && of != "" && verb != of {
+			return NotOf(verb, *j.Before)
+		}
 		return exit.Misuse(fmt.Errorf("run %s cannot be resumed: %s", j.Before.Run, differs), hint)
 	}
 	return nil
+}
+
+// NotOf is the error for a run to resume that the command verb did not make. m is the run's manifest.
+func NotOf(verb string, m record.Manifest) error {
+	err, hint := fmt.Errorf("run %s is not a run of %s", m.Run, verb), "omit --resume to start a new run"
+	if of := verbOf(m.Argv); of != "" && of != verb {
+		err, hint = fmt.Errorf("%w, but of %s", err, of), "rnnbench "+of+" --help"
+	}
+	return exit.Misuse(err, hint)
+}
+
+// verbOf is the command of argv that makes runs; "": there is none.
+func verbOf(argv []string) string {
+	verbs := []string{"sweep", "tune", "train", "reproduce", "advise"}
+	if i := slices.IndexFunc(argv, func(word string) bool { return slices.Contains(verbs, word) }); i >= 0 {
+		return argv[i]
+	}
+	return ""
 }
 
 // ForecastAll estimates the whole of decided for a dry run, and shows progress. decided is the agenda with what
