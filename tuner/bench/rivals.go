@@ -55,7 +55,7 @@ func (b *Bench) openRivals(from Options) error {
 		started, err := rival.Open(o)
 		switch {
 		case err != nil && named && missingFile(r.Command) != "":
-			return exit.Misuse(err, "the command of the [[rival]] names "+missingFile(r.Command)+", which does not exist")
+			return exit.Misuse(err, "the command of the [[rival]] names "+missingFile(r.Command)+", which does not exist: build or install it first")
 		case named && errors.Is(err, rival.ErrAnswer) && !turned(c, r.Name):
 			b.tell.Warn("all points of rival %s fail: %v", r.Name, err)
 			b.Rivals = append(b.Rivals, rival.Failing(o, err))

@@ -67,7 +67,7 @@ func ReadNetwork(name string) (Layer, error) {
 		return Layer{}, grid.Unknown("network", name, names)
 	}
 	if err != nil {
-		return Layer{}, fmt.Errorf("config: %w", err)
+		return Layer{}, fmt.Errorf("--network: %w", err)
 	}
 	l, err := parseNetwork(text, name)
 	if cells, ok := l.values["cell"]; ok {
@@ -84,14 +84,14 @@ func parseNetwork(text []byte, name string) (Layer, error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.values)) {
 		if a, ok := axis.Named(key); !ok || !a.Network {
-			return l, fmt.Errorf("config: %s: %s does not say what a network is, but how it is run: set it by a flag or in a file for --config", name, key)
+			return l, fmt.Errorf("--network: %s: %s does not say what a network is, but how it is run: set it by a flag or in a file for --config", name, key)
 		}
 	}
 	switch {
 	case l.zips != nil || l.exclude != nil || l.rivals != nil:
-		return l, fmt.Errorf("config: %s: a file for --network may only have axes: read other settings with --config", name)
+		return l, fmt.Errorf("--network: %s: a file for --network may only have axes: read other settings with --config", name)
 	case len(l.values) == 0:
-		return l, fmt.Errorf("config: %s: it has no axes: write them below [axes]", name)
+		return l, fmt.Errorf("--network: %s: it has no axes: write them below [axes]", name)
 	}
 	return l, nil
 }

@@ -92,16 +92,16 @@ func (l *Layer) addRivals(list []rival, s *source) {
 func ReadRivals(path string) (Layer, error) {
 	data, err := tomlfile.ReadFile(path)
 	if err != nil {
-		return Layer{}, fmt.Errorf("config: %w", err)
+		return Layer{}, fmt.Errorf("--rival: %w", err)
 	}
 	l, err := Parse(data, path)
 	switch {
 	case err != nil:
 		return l, err
 	case len(l.values) > 0 || l.zips != nil || l.exclude != nil:
-		return l, fmt.Errorf("config: %s: a file for --rival may only have [[rival]] tables: read other settings with --config", path)
+		return l, fmt.Errorf("--rival: %s: a file for --rival may only have [[rival]] tables: read other settings with --config", path)
 	case len(l.rivals) == 0:
-		return l, fmt.Errorf("config: %s: it has no [[rival]]", path)
+		return l, fmt.Errorf("--rival: %s: it has no [[rival]]", path)
 	}
 	return l, nil
 }
