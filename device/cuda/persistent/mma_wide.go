@@ -92,6 +92,8 @@ func (w wide) shaped(blocks int, p driver.Properties) (wide, string) {
 		return w, fmt.Sprintf("warpgroups run cells with one, three or four gates, not %d", w.Gates)
 	case w.Resets:
 		return w, "units have no room for resets"
+	case w.Gates == 1 && w.Inputs > 1:
+		return w, fmt.Sprintf("a unit with one gate has room for one input, and its cell has %d", w.Inputs)
 	case w.Inputs > 4:
 		return w, fmt.Sprintf("a unit has room for four inputs, and its cell has %d", w.Inputs)
 	case w.samples%16 != 0:

@@ -6,6 +6,7 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/persistent"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/equations"
 	"rnnbench/rnn/knob"
 )
 
@@ -43,6 +44,21 @@ func TestWideBackChosen(t *testing.T) {
 				got = all[0].Variant().Name
 			}
 			t.Errorf("%v %d × %d, %v: %s, want %s", l.cell, l.hidden, l.batch, l.knobs, got, l.want)
+		}
+	}
+}
+
+// TestWideInputs: mma-wide has one row for each unit of one gate, and so no room for an input that
+// only the rest of the cell reads. Such a cell ran, and read another unit's sum.
+func TestWideInputs(t *testing.T) {
+	gated, err := equations.Parse("gated.cell", "gated", "gate n = tanh(W x + R h + b)\ngate z = sigmoid(W x + b)\nh' = (1 - z) * h + z * n\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c, fits := range map[*cell.Cell]bool{gated: false, cell.RNNTanh: true} {
+		all := persistent.Candidates(c, 1536, 128, driver.Brain, knob.Params{"resident": 9}, h200())
+		if got := len(all) > 0 && all[0].Variant().Name == "mma-wide"; got != fits {
+			t.Errorf("%v runs by warpgroups: %v, want %v", c, got, fits)
 		}
 	}
 }
