@@ -163,6 +163,7 @@ func BenchmarkGPUWides(b *testing.B) {
 		{cell.LSTM, 1024, 128, []int{0, 64, 128}},
 		{cell.GRU, 1536, 54, []int{0, 32, 64}},
 		{cell.RNNTanh, 1536, 128, []int{0, 32, 64}},
+		{cell.RNNReLU, 3008, 43, []int{0, 32}},
 	} {
 		layer := devicetest.Layer{Cell: l.cell, Hidden: l.hidden, Batch: l.batch, Steps: 200, Precision: schedule.BF16}
 		s, err := layer.Schedule(1)
