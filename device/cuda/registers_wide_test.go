@@ -16,6 +16,8 @@ func TestSpillsWide(t *testing.T) {
 		{Cell: cell.RNNReLU, Hidden: 2048, Batch: 128, Steps: 50, Precision: schedule.BF16, Train: true},
 		{Cell: cell.RNNTanh, Hidden: 2176, Batch: 72, Steps: 478, Precision: schedule.BF16},
 		{Cell: cell.RNNReLU, Hidden: 2560, Batch: 64, Steps: 50, Precision: schedule.BF16, Train: true},
+		{Cell: cell.RNNReLU, Hidden: 3008, Batch: 43, Steps: 100, Precision: schedule.BF16},
+		{Cell: cell.RNNReLU, Hidden: 3008, Batch: 43, Steps: 100, Precision: schedule.BF16, Train: true},
 	} {
 		t.Run(l.String(), func(t *testing.T) {
 			t.Parallel()

@@ -95,6 +95,7 @@ func TestSpillsWideBacks(t *testing.T) {
 		{Cell: cell.LSTMPeephole, Hidden: 2048, Batch: 64, Precision: schedule.BF16},
 		{Cell: cell.GRU, Hidden: 2304, Batch: 96, Precision: schedule.BF16},
 		{Cell: cell.LSTM, Hidden: 3072, Batch: 32, Precision: schedule.BF16},
+		{Cell: cell.RNNReLU, Hidden: 3008, Batch: 43, Precision: schedule.BF16},
 	} {
 		if testing.Short() && i%4 != 0 {
 			continue
@@ -130,7 +131,7 @@ func BenchmarkGPUWideBacks(b *testing.B) {
 		hidden, batch, resident int
 	}{
 		{cell.LSTM, 2304, 16, 7}, {cell.LSTM, 2304, 32, 7}, {cell.LSTM, 2304, 64, 7}, {cell.LSTM, 2304, 128, 7}, {cell.LSTM, 2304, 200, 7},
-		{cell.LSTM, 3072, 32, 7}, {cell.LSTM, 3072, 64, 7}, {cell.GRU, 2304, 32, 7}, {cell.GRU, 3072, 32, 7}, {cell.GRU, 3072, 96, 7}, {cell.LSTM, 1696, 96, 4}, {cell.LSTM, 1184, 393, 4}, {cell.RNNTanh, 2304, 200, 4},
+		{cell.LSTM, 3072, 32, 7}, {cell.LSTM, 3072, 64, 7}, {cell.GRU, 2304, 32, 7}, {cell.GRU, 3072, 32, 7}, {cell.GRU, 3072, 96, 7}, {cell.LSTM, 1696, 96, 4}, {cell.LSTM, 1184, 393, 4}, {cell.RNNTanh, 2304, 200, 4}, {cell.RNNReLU, 3008, 43, 4},
 	} {
 		layer := devicetest.Layer{Cell: l.cell, Hidden: l.hidden, Batch: l.batch, Steps: 60, Backward: true, Precision: schedule.BF16}
 		s, err := layer.Schedule(1)

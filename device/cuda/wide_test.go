@@ -55,6 +55,55 @@ func TestWides(t *testing.T) {
 	}
 }
 
+// partners are layers of one gate whose columns two blocks share: of an odd number of products, in
+// one turn and in several, in one group and in two if the GPU has 16 multiprocessors.
+func partners() (cases []devicetest.Case) {
+	for i, hidden := range []int{70, 130, 200} {
+		for j, batch := range []int{33, 43, 48, 97} {
+			for n, samples := range []int{0, 16, 32} {
+				l := devicetest.Layer{
+					Cell: []*cell.Cell{cell.RNNReLU, cell.RNNTanh}[(i+j+n)%2], Hidden: hidden, Batch: batch, Steps: []int{4, 1, 3}[(i+j)%3], Train: (i+n)%2 == 0,
+					Precision: []schedule.Precision{schedule.BF16, schedule.FP16}[(j+n/2)%2],
+				}
+				k := knob.Params{"resident": 9, "cluster": 2}
+				if samples > 0 {
+					k["samples"] = samples
+				}
+				cases = append(cases, devicetest.Case{Layer: l, Knobs: k})
+			}
+		}
+	}
+	return cases
+}
+
+func TestPartners(t *testing.T) {
+	compiler, driver := emulation(t, 16)
+	d := cuda.New(driver, compiler, t.TempDir())
+	t.Cleanup(func() { d.Close() })
+	cases := partners()
+	if testing.Short() {
+		cases = []devicetest.Case{cases[4], cases[21], cases[35]}
+	}
+	properties := driver.Properties()
+	properties.Clusters = map[int]int{1: 16, 2: 8, 4: 4, 8: 2}
+	for _, c := range cases {
+		s, err := c.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, texts, err := cuda.Sources(s, c.Knobs, properties); err != nil || !strings.Contains(strings.Join(texts, ""), "PARTNERS = 2") {
+			t.Errorf("%v %v runs without partners: %v", c.Layer, c.Knobs, err)
+		}
+	}
+	devicetest.Layers(t, d, cases)
+}
+
+// TestGPUPartners runs them on a GPU, and one that fills most of it.
+func TestGPUPartners(t *testing.T) {
+	large := devicetest.Layer{Cell: cell.RNNReLU, Hidden: 3008, Batch: 43, Steps: 5, Train: true, Precision: schedule.BF16}
+	devicetest.Layers(t, openGPU(t, time.Minute), append(partners(), devicetest.Case{Layer: large, Knobs: knob.Params{"resident": 9, "cluster": 2}}))
+}
+
 // TestGPUWides runs them on a GPU, at sizes that fill neither the last block nor the last product.
 func TestGPUWides(t *testing.T) {
 	d := openGPU(t, time.Minute)
@@ -114,6 +163,7 @@ func BenchmarkGPUWides(b *testing.B) {
 		{cell.LSTM, 1024, 128, []int{0, 64, 128}},
 		{cell.GRU, 1536, 54, []int{0, 32, 64}},
 		{cell.RNNTanh, 1536, 128, []int{0, 32, 64}},
+		{cell.RNNReLU, 3008, 43, []int{0, 32}},
 	} {
 		layer := devicetest.Layer{Cell: l.cell, Hidden: l.hidden, Batch: l.batch, Steps: 200, Precision: schedule.BF16}
 		s, err := layer.Schedule(1)

@@ -249,7 +249,9 @@ static void bar_arrive(bool may, shared_t bar, int bytes) {
 }
 static void bar_arrive_at(shared_t bar) { bar_arrive(bar, 0); }
 template <int BLOCKS> static void copy_all(shared_t to, const void* from, int bytes, shared_t bar) {
-  for (int rank = 0; rank < BLOCKS; rank++) copy_bulk(remote(to, rank), from, bytes, remote(bar, rank));
+  if (BLOCKS == 1) copy_bulk(to, from, bytes, bar);
+  else
+    for (int rank = 0; rank < BLOCKS; rank++) copy_bulk(remote(to, rank), from, bytes, remote(bar, rank));
 }
 // Copies arrive as late as they may, the latest first: copies of one thread have no order.
 template <int BYTES> static void copy_async(void* to, const void* from) {

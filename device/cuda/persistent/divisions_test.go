@@ -35,6 +35,7 @@ func TestEven(t *testing.T) {
 		even(t, c, 300, 9, knob.Params{"resident": 7, "tensor": 1}, seen)
 		even(t, c, []int{37, 333, 1100}[i], []int{65, 200, 1000}[i], knob.Params{"resident": 9}, seen)
 		even(t, c, []int{37, 333, 2400}[i], []int{65, 200, 33}[i], knob.Params{"wideback": 1}, seen)
+		even(t, cell.RNNReLU, []int{70, 2048, 3008}[i], []int{97, 200, 43}[i], knob.Params{"resident": 9, "cluster": 2}, seen)
 	}
 	for _, v := range persistent.Variants {
 		if !seen[v.Name] {
@@ -302,15 +303,16 @@ func (d *divided) wide() {
 	c := d.of
 	samples, products, held, portion, depth := c["SAMPLES"], c["PRODUCTS"], c["HELD"], c["PORTION"], c["DEPTH"]
 	all, groups := d.groups(samples)
-	passes, portions, rows := (all+groups-1)/groups, (products+portion-1)/portion, 16/c["BAND"]
+	passes, portions, rows, partners := (all+groups-1)/groups, (products+portion-1)/portion, 16/c["BAND"], c["PARTNERS"]
 	d.same("bytes of a value", d.size, 2)
 	d.same("threads", d.Threads, 384)
 	d.same("rows of a unit", rows, 1+3*bit(d.gates > 1))
 	d.same("units of a block", c["UNITS"], 4*c["BAND"])
-	d.least("units", c["UNITS"]*c["CLUSTER"], d.hidden)
+	d.least("units", c["UNITS"]*c["CLUSTER"]/partners, d.hidden)
 	d.same("blocks", d.Blocks, c["CLUSTER"])
-	d.whole("blocks in clusters", c["CLUSTER"], c["COPIERS"])
-	d.same("columns of both warpgroups", 32*products, c["UNITS"]*c["CLUSTER"])
+	d.whole("blocks in clusters", c["CLUSTER"], c["COPIERS"]*partners)
+	d.least("partners of cells with one gate, which copy for themselves", 1, (partners-1)*max(rows, c["COPIERS"]))
+	d.same("columns of all warpgroups", 32*products*partners, c["UNITS"]*c["CLUSTER"]/partners)
 	d.whole("products in pairs", products, 2)
 	d.whole("weights in registers in pairs", held, 2)
 	d.least("products", products, held)
@@ -320,9 +322,9 @@ func (d *divided) wide() {
 	d.least("copies", depth, 2)
 	d.least("bytes that a barrier counts", 1<<20-1, portion*samples*32)
 	d.least("registers that a launch of 384 threads gives to share", 3*(65536/384/8*8), 2*c["MORE"]+c["FEWER"]) // otherwise warps would wait for ever
-	shared := up(32*depth, 128) + 2*depth*portion*samples*32 + 2*(products-held)*2048 + 2*samples/16*2048 + passes*samples/4/rows*d.States*1024
+	shared := up(32*depth+16*(partners-1), 128) + 2*depth*portion*samples*32 + 2*(products-held)*2048 + 2*samples/16*2048*partners + passes*samples/4/rows/partners*d.States*1024
 	d.least("shared memory", d.Shared, shared)
-	d.least("memory", int(d.Room), 256+all*(2*portions*128+2*2*products*samples*32))
+	d.least("memory", int(d.Room), 256+all*2*partners*(portions*128+2*products*samples*32))
 }
 
 // rows checks wholerow.cu.

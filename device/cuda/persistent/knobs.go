@@ -31,7 +31,7 @@ func KnobDocs(gradient bool) []knob.Knob {
 	}
 	return []knob.Knob{
 		residentKnob(),
-		{Name: "cluster", Doc: "blocks per cluster; 0: chosen", Values: append([]int{0}, ClusterSizes()...)},
+		{Name: "cluster", Doc: "blocks per cluster; with resident=9, those that share the columns of a cell with one gate; 0: chosen", Values: append([]int{0}, ClusterSizes()...)},
 		{Name: "groups", Doc: "groups spread over the GPU; 0: chosen", Values: []int{0, 1, 2, 3, 4, 8, 16}},
 		{Name: "samples", Doc: "sequences that a group runs at a time, in a gradient too if possible; 0: chosen", Values: []int{0, 1, 2, 4, 8, 16, 32}, Max: wideSamples},
 		{Name: "tile", Doc: "forward: units per thread; on tensor cores units per warp: 4, 8 or 16; 0: chosen", Values: []int{0, 1, 2, 4, 5, 8, 16}, Max: 16},

@@ -16,9 +16,10 @@ var wideVariant = &Variant{
 	Strategies: []int{inWideProducts}, needs: "clusters of blocks", tensor: true,
 	Exchange: "the copy engine copies states in portions, as blocks finish them",
 	words: map[string]string{
-		"COPIERS": "blocks that copy for each other: %d",
-		"PORTION": "products per copy: %d",
-		"DEPTH":   "places for a warpgroup's copies: %d",
+		"COPIERS":  "blocks that copy for each other: %d",
+		"PARTNERS": "blocks that share columns: %d",
+		"PORTION":  "products per copy: %d",
+		"DEPTH":    "places for a warpgroup's copies: %d",
 	},
 	fit: Fit{0.68, 0.1}, // of 10 layers beyond the chip
 	considered: func(c *Chooser, l Layer) (turn, bool) {
@@ -28,11 +29,13 @@ var wideVariant = &Variant{
 }
 
 // A wide says how mma_wide.cu divides a layer. A block has 64 rows of weights. Two warpgroups share
-// its columns, in products of 16 columns each.
+// its columns, in products of 16 columns each. With one gate, two blocks may be partners: they have
+// the same rows, and each has half of the columns.
 type wide struct {
 	Layer
 	states   int // values of the cell that a unit keeps
 	cluster  int // blocks that share the units
+	partners int // blocks that share the columns of the same rows: 1, or 2 that are a cluster
 	copiers  int // blocks per cluster, which copy for each other
 	samples  int // sequences per turn
 	passes   int // turns per step
@@ -67,18 +70,23 @@ func (w wide) tile() int { return 32 * w.samples }
 
 func (w wide) portions() int { return ints.CeilDiv(w.products, w.portion) }
 
+// cells returns the cells per thread and turn.
+func (w wide) cells() int { return w.samples / 4 / w.rows() / w.partners }
+
 // shared returns the bytes of shared memory of a block: barriers, rings, weights that do not fit
-// registers, sums and states.
+// registers, sums of both warpgroups and of the partner, and states.
 func (w wide) shared() int {
-	cells := w.samples / 4 / w.rows()
-	return ints.RoundUp(4*w.depth*8, 128) + 2*w.depth*w.portion*w.tile() + 4096*(w.products-w.held) + 256*w.samples + 1024*w.passes*cells*w.states
+	return ints.RoundUp((4*w.depth+2*(w.partners-1))*8, 128) + 2*w.depth*w.portion*w.tile() + 4096*(w.products-w.held) + 256*w.samples*w.partners + 1024*w.passes*w.cells()*w.states
 }
+
+// inCluster returns the blocks per cluster. Partners copy for themselves.
+func (w wide) inCluster() int { return w.copiers * w.partners }
 
 // together returns how many groups run at the same time.
 func (w wide) together(p driver.Properties) int {
 	n := p.SMs / w.cluster
-	if w.copiers > 1 {
-		n = min(n, p.Clusters[w.copiers]*w.copiers/w.cluster)
+	if c := w.inCluster(); c > 1 {
+		n = min(n, p.Clusters[c]*c/w.cluster)
 	}
 	return n
 }
@@ -92,18 +100,22 @@ func (w wide) shaped(blocks int, p driver.Properties) (wide, string) {
 		return w, fmt.Sprintf("warpgroups run cells with one, three or four gates, not %d", w.Gates)
 	case w.Resets:
 		return w, "units have no room for resets"
+	case w.Gates == 1 && w.Inputs > 1:
+		return w, fmt.Sprintf("a unit with one gate has room for one input, and its cell has %d", w.Inputs)
 	case w.Inputs > 4:
 		return w, fmt.Sprintf("a unit has room for four inputs, and its cell has %d", w.Inputs)
 	case w.samples%16 != 0:
 		return w, fmt.Sprintf("%d sequences are not a multiple of 16", w.samples)
 	}
-	w.cluster = ints.RoundUp(ints.CeilDiv(w.Hidden, w.units()), w.rows()) // each of the two warpgroups has an even number of products
-	w.products = w.cluster * w.units() / 32
-	if w.cluster > blocks {
+	rows := ints.RoundUp(ints.CeilDiv(w.Hidden, w.units()), w.rows()*w.partners) // each warpgroup has an even number of products
+	w.cluster, w.products, w.copiers = rows*w.partners, rows*w.units()/32/w.partners, 1
+	switch {
+	case w.cluster > blocks:
 		return w, fmt.Sprintf("%d units take %d blocks, and there are %d", w.Hidden, w.cluster, blocks)
+	case w.together(p) < 1:
+		return w, fmt.Sprintf("%d units take %d clusters of two blocks, and %d run at the same time", w.Hidden, rows, p.Clusters[2])
 	}
-	w.copiers = 1
-	if w.cluster%2 == 0 && p.Clusters[2] > 0 && p.Clusters[2]*2/w.cluster == p.SMs/w.cluster {
+	if w.partners == 1 && w.cluster%2 == 0 && p.Clusters[2] > 0 && p.Clusters[2]*2/w.cluster == p.SMs/w.cluster {
 		w.copiers = 2
 	}
 	groups := min(w.together(p), ints.CeilDiv(w.Batch, w.samples))
@@ -124,13 +136,16 @@ func (w wide) config(p driver.Properties) Config {
 	t := Config{
 		spread: true, Order: ByLane, few: true, blocks: w.cluster, samples: w.samples, threads: wideThreads, shared: w.shared(), together: w.together(p), cycles: w.cycles(),
 		sizes: codegen.Constants(
-			"SPREAD", 1, "CLUSTER", w.cluster, "COPIERS", w.copiers, "UNITS", w.units(), "BAND", w.units()/4, "SAMPLES", w.samples,
+			"SPREAD", 1, "CLUSTER", w.cluster, "COPIERS", w.copiers, "PARTNERS", w.partners, "UNITS", w.units(), "BAND", w.units()/4, "SAMPLES", w.samples,
 			"PRODUCTS", w.products, "HELD", w.held, "PORTION", w.portion, "DEPTH", w.depth, "MORE", wideMore, "FEWER", wideFewer, "EXACT", 0,
 		),
 		Knobs: knob.Params{"resident": inWideProducts, "samples": w.samples, "tensor": 1},
 	}
-	if w.copiers > 1 {
-		t.cluster = w.copiers
+	if c := w.inCluster(); c > 1 {
+		t.cluster = c
+	}
+	if w.Gates == 1 {
+		t.Knobs["cluster"] = w.partners
 	}
 	return t
 }
@@ -138,7 +153,8 @@ func (w wide) config(p driver.Properties) Config {
 // wides adds the configurations of groups of so many blocks whose warpgroups multiply many
 // sequences at once.
 func wides(c *Chooser, l Layer, spread bool, blocks int, add func(Config, string)) {
-	if c.Knobs["tile"] != 0 || c.Knobs["cluster"] != 0 || c.Knobs["lanes"] != 0 || !spread { // it has no such knobs
+	partners := c.partners(l)
+	if c.Knobs["tile"] != 0 || c.Knobs["lanes"] != 0 || !spread || len(partners) == 0 { // it has no such knobs
 		return
 	}
 	if !c.Properties.Hopper {
@@ -150,13 +166,30 @@ func wides(c *Chooser, l Layer, spread bool, blocks int, add func(Config, string
 		add(Config{}, fmt.Sprintf("%d sequences are too few for products of a warpgroup", l.Batch))
 	}
 	for _, n := range samples {
-		w, no := wide{Layer: l, states: statesOf(l), samples: n}.shaped(blocks, c.Properties)
-		if no != "" {
-			add(Config{}, no)
-			continue
+		for _, m := range partners {
+			w, no := wide{Layer: l, states: statesOf(l), samples: n, partners: m}.shaped(blocks, c.Properties)
+			if no != "" {
+				add(Config{}, no)
+				continue
+			}
+			add(w.config(c.Properties), "")
 		}
-		add(w.config(c.Properties), "")
 	}
+}
+
+// partners lists the numbers of blocks that may share the columns of a layer in mma_wide.cu. The
+// knob "cluster" chooses among them if that kernel alone is asked for.
+func (c *Chooser) partners(l Layer) []int {
+	n := c.Knobs["cluster"]
+	switch {
+	case n == 0 && l.Gates == 1:
+		return []int{1, 2}
+	case n == 0:
+		return []int{1}
+	case l.Gates == 1 && n <= 2 && c.Knobs["resident"] == inWideProducts:
+		return []int{n}
+	}
+	return nil
 }
 
 // wideTurns lists the numbers of sequences per turn to try, for so many groups.
@@ -184,23 +217,28 @@ const (
 	wideFewRest  = 20
 	wideRestOne  = 680  // with one gate,
 	wideRestEach = 30   // and each sequence
+	wideJoin     = 850  // sums of a partner, through its cluster: estimated,
 	wideAlone    = 2000 // from the count to the first copy, which only another turn hides,
 	wideBlock    = 10   // and per block that counts
-	wideCaution  = 1.47 // factor: other models overestimate by as much
+	wideCaution  = 1.47 // factor: other models overestimate by as much,
+	wideUntimed  = 1.2  // and what partners must be faster by, since they were not timed
 )
 
 // cycles predicts a step of all sequences: products, which wait for copies, then sums, cells and
 // results. A single turn per step waits for its own exchange.
 func (w wide) cycles() float64 {
-	products, cells, gates := float64(2*w.products), float64(w.samples/4/w.rows()), float64(w.Gates)
+	products, cells, gates := float64(2*w.products), float64(w.cells()), float64(w.Gates)
 	turn := products * max(wideLeast, wideProduct*float64(w.samples), float64(w.tile())/wideRate)
 	turn += wideSum + wideCell + gates*(wideGate+wideFunction*cells)
 	rest := float64(wideRest * (w.samples - wideFewRest))
 	if w.Gates == 1 {
-		rest = float64(wideRestOne + wideRestEach*w.samples)
+		rest = float64(wideRestOne + wideRestEach*w.samples/w.partners)
 	}
 	if w.passes == 1 {
 		rest = max(rest, wideAlone+wideBlock*float64(w.cluster))
+	}
+	if w.partners > 1 {
+		return float64(w.passes) * wideCaution * wideUntimed * (turn + wideJoin + rest)
 	}
 	return float64(w.passes) * wideCaution * (turn + rest)
 }

@@ -6,6 +6,7 @@ import (
 	"rnnbench/device/cuda/driver"
 	"rnnbench/device/cuda/persistent"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/equations"
 	"rnnbench/rnn/knob"
 )
 
@@ -43,6 +44,52 @@ func TestWideBackChosen(t *testing.T) {
 				got = all[0].Variant().Name
 			}
 			t.Errorf("%v %d × %d, %v: %s, want %s", l.cell, l.hidden, l.batch, l.knobs, got, l.want)
+		}
+	}
+}
+
+// TestPartners: two blocks share the columns of one gate where rows exceed one block, or if knobs
+// ask for it. They were not timed, so layers that fit one block keep it.
+func TestPartners(t *testing.T) {
+	wide := knob.Params{"resident": 9, "cluster": 2}
+	for _, l := range []struct {
+		cell          *cell.Cell
+		hidden, batch int
+		knobs         knob.Params
+		want          int // blocks that share columns; 0: another kernel runs, or none
+	}{
+		{cell.RNNReLU, 3008, 43, nil, 2},
+		{cell.RNNTanh, 4096, 64, nil, 2},
+		{cell.RNNReLU, 2048, 128, nil, 1},
+		{cell.RNNReLU, 2048, 128, wide, 2},
+		{cell.RNNReLU, 2048, 128, knob.Params{"resident": 9, "cluster": 1}, 1},
+		{cell.RNNReLU, 3008, 43, knob.Params{"resident": 9, "cluster": 1}, 0},
+		{cell.RNNReLU, 3008, 43, knob.Params{"cluster": 2}, 0},
+		{cell.RNNReLU, 3008, 16, nil, 0},
+		{cell.LSTM, 1024, 128, nil, 1},
+		{cell.LSTM, 1024, 128, wide, 0},
+	} {
+		got := 0
+		if all := persistent.Divisions(l.cell, l.hidden, l.batch, driver.Brain, false, false, l.knobs, h200()); len(all) > 0 && all[0].Kernel == "mma-wide" {
+			got = constants(all[0].Sizes)["PARTNERS"]
+		}
+		if got != l.want {
+			t.Errorf("%v %d × %d, %v: %d blocks share columns, want %d", l.cell, l.hidden, l.batch, l.knobs, got, l.want)
+		}
+	}
+}
+
+// TestWideInputs: mma-wide has one row for each unit of one gate, and so no room for an input that
+// only the rest of the cell reads. Such a cell ran, and read another unit's sum.
+func TestWideInputs(t *testing.T) {
+	gated, err := equations.Parse("gated.cell", "gated", "gate n = tanh(W x + R h + b)\ngate z = sigmoid(W x + b)\nh' = (1 - z) * h + z * n\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c, fits := range map[*cell.Cell]bool{gated: false, cell.RNNTanh: true} {
+		all := persistent.Candidates(c, 1536, 128, driver.Brain, knob.Params{"resident": 9}, h200())
+		if got := len(all) > 0 && all[0].Variant().Name == "mma-wide"; got != fits {
+			t.Errorf("%v runs by warpgroups: %v, want %v", c, got, fits)
 		}
 	}
 }

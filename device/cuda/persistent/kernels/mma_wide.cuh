@@ -2,7 +2,8 @@
 constexpr int SPREAD = Config::SPREAD;   // 1: the blocks of a group are spread over the GPU
 constexpr int CLUSTER = Config::CLUSTER; // blocks per group
 constexpr int COPIERS = Config::COPIERS; // blocks per cluster, which copy for each other
-constexpr int UNITS = Config::UNITS;     // units per block: 64 rows of weights
+constexpr int PARTNERS = Config::PARTNERS; // 2: pairs of blocks, each a cluster, share the columns of the same rows; else 1
+constexpr int UNITS = Config::UNITS;     // units per block, or per pair of partners: 64 rows of weights
 constexpr int BAND = Config::BAND;       // units per warp: 16 rows of weights
 constexpr int SAMPLES = Config::SAMPLES; // sequences per turn, a multiple of 16 up to 256
 constexpr int PRODUCTS = Config::PRODUCTS;     // products per warpgroup and turn, of 16 columns each, an even number

@@ -3,7 +3,7 @@
 #define CONFIGURED
 #include "../../../codegen/intrinsics.cu"
 #include "../../../codegen/common.cu"
-struct Config { static constexpr int SPREAD = 1, CLUSTER = 64, COPIERS = 2, UNITS = 16, BAND = 4, SAMPLES = 160, PRODUCTS = 32, HELD = 24, PORTION = 2, DEPTH = 6, MORE = 232, FEWER = 40, EXACT = 0, ORDERED = 1, CLOCKS = 1; };
+struct Config { static constexpr int SPREAD = 1, CLUSTER = 64, COPIERS = 2, PARTNERS = 1, UNITS = 16, BAND = 4, SAMPLES = 160, PRODUCTS = 32, HELD = 24, PORTION = 2, DEPTH = 6, MORE = 232, FEWER = 40, EXACT = 0, ORDERED = 1, CLOCKS = 1; };
 #include "../mma_wide.cuh"
 #include "../recurrence.cu"
 typedef bf16 W;
