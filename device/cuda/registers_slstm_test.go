@@ -22,7 +22,7 @@ func TestSpillsSLSTM(t *testing.T) {
 			l := devicetest.Layer{Cell: cell.SLSTM, Hidden: hidden, Batch: 16, Steps: 1024, Train: !back, Backward: back, Precision: schedule.BF16}
 			t.Run(l.String(), func(t *testing.T) {
 				t.Parallel()
-				launches, texts := sources(t, l)
+				launches, texts := sources(t, l, nil)
 				for i, launch := range launches {
 					if !strings.HasPrefix(launch.Name, "persistent") {
 						continue

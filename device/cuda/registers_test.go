@@ -127,7 +127,7 @@ func TestSpills(t *testing.T) {
 		}
 		t.Run(l.String(), func(t *testing.T) {
 			t.Parallel()
-			launches, texts := sources(t, l)
+			launches, texts := sources(t, l, nil)
 			for i, launch := range launches {
 				if !strings.HasPrefix(launch.Name, "persistent_backward") {
 					continue
@@ -195,7 +195,7 @@ func recorded(t *testing.T, c *nvrtc.Compiler, record int, launch *driver.Launch
 // clustered returns the launch of a layer in clusters by default settings, and its text.
 func clustered(t *testing.T, l devicetest.Layer) (*driver.Launch, string) {
 	t.Helper()
-	launches, texts := sources(t, l)
+	launches, texts := sources(t, l, nil)
 	i := slices.IndexFunc(launches, func(l *driver.Launch) bool { return l.Cluster > 1 })
 	if i < 0 {
 		t.Fatal("no clusters")
@@ -204,13 +204,13 @@ func clustered(t *testing.T, l devicetest.Layer) (*driver.Launch, string) {
 }
 
 // sources returns the launches of a layer on an H200 by default settings, and their texts.
-func sources(t *testing.T, l devicetest.Layer) ([]*driver.Launch, []string) {
+func sources(t *testing.T, l devicetest.Layer, knobs knob.Params) ([]*driver.Launch, []string) {
 	t.Helper()
 	s, err := l.Schedule(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	launches, texts, err := cuda.Sources(s, nil, h200())
+	launches, texts, err := cuda.Sources(s, knobs, h200())
 	if err != nil {
 		t.Fatal(err)
 	}

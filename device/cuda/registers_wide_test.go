@@ -6,22 +6,27 @@ import (
 
 	"rnnbench/device/devicetest"
 	"rnnbench/rnn/cell"
+	"rnnbench/rnn/knob"
 	"rnnbench/rnn/schedule"
 )
 
 // TestSpillsWide: warpgroups keep weights in registers for any number of products.
 func TestSpillsWide(t *testing.T) {
 	c := hopper(t)
-	for _, l := range []devicetest.Layer{
-		{Cell: cell.RNNReLU, Hidden: 2048, Batch: 128, Steps: 50, Precision: schedule.BF16, Train: true},
-		{Cell: cell.RNNTanh, Hidden: 2176, Batch: 72, Steps: 478, Precision: schedule.BF16},
-		{Cell: cell.RNNReLU, Hidden: 2560, Batch: 64, Steps: 50, Precision: schedule.BF16, Train: true},
-		{Cell: cell.RNNReLU, Hidden: 3008, Batch: 43, Steps: 100, Precision: schedule.BF16},
-		{Cell: cell.RNNReLU, Hidden: 3008, Batch: 43, Steps: 100, Precision: schedule.BF16, Train: true},
+	partners := knob.Params{"resident": 9, "cluster": 2}
+	for _, l := range []struct {
+		devicetest.Layer
+		knobs knob.Params
+	}{
+		{devicetest.Layer{Cell: cell.RNNReLU, Hidden: 2048, Batch: 128, Steps: 50, Precision: schedule.BF16, Train: true}, nil},
+		{devicetest.Layer{Cell: cell.RNNTanh, Hidden: 2176, Batch: 72, Steps: 478, Precision: schedule.BF16}, nil},
+		{devicetest.Layer{Cell: cell.RNNReLU, Hidden: 2560, Batch: 64, Steps: 50, Precision: schedule.BF16, Train: true}, nil},
+		{devicetest.Layer{Cell: cell.RNNReLU, Hidden: 3008, Batch: 43, Steps: 100, Precision: schedule.BF16}, partners},
+		{devicetest.Layer{Cell: cell.RNNReLU, Hidden: 3008, Batch: 43, Steps: 100, Precision: schedule.BF16, Train: true}, partners},
 	} {
 		t.Run(l.String(), func(t *testing.T) {
 			t.Parallel()
-			launches, texts := sources(t, l)
+			launches, texts := sources(t, l.Layer, l.knobs)
 			wide := 0
 			for i, launch := range launches {
 				if !strings.Contains(texts[i], "mma_wide_layer(") {

@@ -53,7 +53,7 @@ func TestSpillsResets(t *testing.T) {
 				l := devicetest.Layer{Cell: one, Hidden: 256, Batch: 128, Steps: 128, Train: !back, Backward: back, Resets: true, Precision: precision}
 				t.Run(l.String(), func(t *testing.T) {
 					t.Parallel()
-					launches, texts := sources(t, l)
+					launches, texts := sources(t, l, nil)
 					for i, launch := range launches {
 						if !strings.HasPrefix(launch.Name, "persistent") {
 							continue

@@ -37,7 +37,7 @@ func TestSpillsStreams(t *testing.T) {
 		l.Steps = 16
 		t.Run(l.String(), func(t *testing.T) {
 			t.Parallel()
-			launches, texts := sources(t, l)
+			launches, texts := sources(t, l, nil)
 			last := len(launches) - 1
 			for ; last >= 0 && !strings.Contains(launches[last].Name, "_stream_"); last-- {
 			}

@@ -177,13 +177,11 @@ func wides(c *Chooser, l Layer, spread bool, blocks int, add func(Config, string
 	}
 }
 
-// partners lists the numbers of blocks that may share the columns of a layer in mma_wide.cu. The
-// knob "cluster" chooses among them if that kernel alone is asked for.
+// partners lists the numbers of blocks that may share the columns of a layer in mma_wide.cu. Two
+// share those of one gate if the knob "cluster" asks for it and for that kernel: nobody has timed them.
 func (c *Chooser) partners(l Layer) []int {
 	n := c.Knobs["cluster"]
 	switch {
-	case n == 0 && l.Gates == 1:
-		return []int{1, 2}
 	case n == 0:
 		return []int{1}
 	case l.Gates == 1 && n <= 2 && c.Knobs["resident"] == inWideProducts:
@@ -220,8 +218,7 @@ const (
 	wideJoin     = 850  // sums of a partner, through its cluster: estimated,
 	wideAlone    = 2000 // from the count to the first copy, which only another turn hides,
 	wideBlock    = 10   // and per block that counts
-	wideCaution  = 1.47 // factor: other models overestimate by as much,
-	wideUntimed  = 1.2  // and what partners must be faster by, since they were not timed
+	wideCaution  = 1.47 // factor: other models overestimate by as much
 )
 
 // cycles predicts a step of all sequences: products, which wait for copies, then sums, cells and
@@ -238,7 +235,7 @@ func (w wide) cycles() float64 {
 		rest = max(rest, wideAlone+wideBlock*float64(w.cluster))
 	}
 	if w.partners > 1 {
-		return float64(w.passes) * wideCaution * wideUntimed * (turn + wideJoin + rest)
+		turn += wideJoin
 	}
 	return float64(w.passes) * wideCaution * (turn + rest)
 }

@@ -48,8 +48,7 @@ func TestWideBackChosen(t *testing.T) {
 	}
 }
 
-// TestPartners: two blocks share the columns of one gate where rows exceed one block, or if knobs
-// ask for it. They were not timed, so layers that fit one block keep it.
+// TestPartners: two blocks share the columns of one gate if knobs ask for it. They were not timed, so none is chosen.
 func TestPartners(t *testing.T) {
 	wide := knob.Params{"resident": 9, "cluster": 2}
 	for _, l := range []struct {
@@ -58,8 +57,9 @@ func TestPartners(t *testing.T) {
 		knobs         knob.Params
 		want          int // blocks that share columns; 0: another kernel runs, or none
 	}{
-		{cell.RNNReLU, 3008, 43, nil, 2},
-		{cell.RNNTanh, 4096, 64, nil, 2},
+		{cell.RNNReLU, 3008, 43, nil, 0},
+		{cell.RNNReLU, 3008, 43, wide, 2},
+		{cell.RNNTanh, 4096, 64, wide, 2},
 		{cell.RNNReLU, 2048, 128, nil, 1},
 		{cell.RNNReLU, 2048, 128, wide, 2},
 		{cell.RNNReLU, 2048, 128, knob.Params{"resident": 9, "cluster": 1}, 1},
