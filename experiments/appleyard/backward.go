@@ -131,8 +131,8 @@ func backwardTable(stages []stageTimes) *table.Table {
 		}
 		us := 1e6 / float64(s.cells)
 		t.Rows = append(t.Rows, []table.Cell{table.Text(s.label), show.Number(us*s.forward.At, "%.4g"), show.Number(us*s.backward.At, "%.4g"),
-			show.Number(gain(stages[0].forward, s.forward).At, "%.2f"), show.Number(gain(stages[0].backward, s.backward).At, "%.2f"),
-			show.Number(stepForward, "%.2f"), show.Number(stepBackward, "%.2f")})
+			show.Ratio(gain(stages[0].forward, s.forward).At), show.Ratio(gain(stages[0].backward, s.backward).At),
+			show.Ratio(stepForward), show.Ratio(stepBackward)})
 	}
 	return t
 }

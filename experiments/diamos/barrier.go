@@ -136,7 +136,7 @@ func barrierSweep(r *study.Report, recs []record.Record, on study.Target) error 
 		}
 		barrier := at(barrierStep)
 		for _, c := range columns[1:] {
-			row = append(row, show.Number(estimate.TimesAsFast(at(c.label), barrier).At, "%.2f"))
+			row = append(row, show.Ratio(estimate.TimesAsFast(at(c.label), barrier).At))
 		}
 		t.Rows = append(t.Rows, row)
 		x := at(productStep)

@@ -49,7 +49,7 @@ func martinFindings(rep *study.Report, recs []record.Record, lstm map[int]float6
 		longest := pick.Find(recs, form.LSScan, func(p record.Point) bool { return p.Batch == 1 && p.Steps == paperLongest }) // the paper's 175
 		if longest != nil && lstm[1] > 0 || on.Reduced {
 			v, why := overLSTM(recs, most, on)
-			study.ClaimNear(rep, on, claim, "up to "+estimate.WithInterval(v, "%.2f", "×"), v, 175, why)
+			study.ClaimNear(rep, on, claim, "up to "+estimate.Of(v).Times(), v, 175, why)
 		} else {
 			study.NotMeasured(rep, claim, "the LSTM or the longest LS-LSTM with one sequence")
 		}
@@ -63,7 +63,7 @@ func martinFindings(rep *study.Report, recs []record.Record, lstm map[int]float6
 			long = last
 		}
 		v := estimate.MoreEvents(long, first)
-		study.ClaimNear(rep, on, "one sequence: 9.8 times as many events per second at 65536 steps as at 256 (Figure 1)", fmt.Sprintf("%s from %d to %d steps", estimate.WithInterval(v, "%.2f", "×"), first.Point.Steps, long.Point.Steps), v, 129/13.1, cmp.Or(nearCopy(long, on), on.Say(peakLimits(long, first, 129/13.1), "")))
+		study.ClaimNear(rep, on, "one sequence: 9.8 times as many events per second at 65536 steps as at 256 (Figure 1)", fmt.Sprintf("%s from %d to %d steps", estimate.Of(v).Times(), first.Point.Steps, long.Point.Steps), v, 129/13.1, cmp.Or(nearCopy(long, on), on.Say(peakLimits(long, first, 129/13.1), "")))
 	}
 	longBeatsMany(rep, recs, on)
 	out = append(out, martinForms(recs)...)
@@ -130,7 +130,7 @@ func longBeatsMany(r *study.Report, recs []record.Record, on study.Target) {
 		return
 	}
 	v := estimate.MoreEvents(scan, lstm)
-	words := fmt.Sprintf("%.0f thousand events per second against %.0f, %s", estimate.Events(scan), estimate.Events(lstm), estimate.WithInterval(v, "%.2f", "×"))
+	words := fmt.Sprintf("%.0f thousand events per second against %.0f, %s", estimate.Events(scan), estimate.Events(lstm), estimate.Of(v).Times())
 	var forms []string
 	for _, s := range append(form.LSTMForms(), form.StepByStep(form.LSTMBest)) {
 		forms = append(forms, s.Label)

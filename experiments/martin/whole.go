@@ -207,7 +207,7 @@ func wholeFindings(rep *study.Report, all []whole, on study.Target) {
 			why = fmt.Sprintf("the LSTM is replayed as a graph here; launched step by step, it reaches %.1f instead of %.1f thousand events per second, and the factor is %.0f×", estimate.Events(launched), estimate.Events(rival), estimate.Events(most)/estimate.Events(launched))
 		}
 		v := estimate.MoreEvents(most, rival)
-		study.ClaimNear(rep, on, "an LS-LSTM trains up to 77 times as fast as the LSTM at the same minibatch, of those with at most 2048 steps (Figure 1)", "up to "+estimate.WithInterval(v, "%.2f", "×"), v, 77.03, why)
+		study.ClaimNear(rep, on, "an LS-LSTM trains up to 77 times as fast as the LSTM at the same minibatch, of those with at most 2048 steps (Figure 1)", "up to "+estimate.Of(v).Times(), v, 77.03, why)
 	}
 	if len(more) > 0 {
 		median := estimate.Middle(more) // which sorts them

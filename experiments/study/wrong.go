@@ -79,7 +79,7 @@ func listed(head string, recs []*record.Record, such func(record.Status) bool, c
 			break
 		}
 		left -= n
-		part := strings.Join(names[c][:n], "; ")
+		part := strings.Join(names[c][:n], " and ")
 		if c != "" {
 			part += " (" + c + ")"
 		}

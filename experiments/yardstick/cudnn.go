@@ -270,7 +270,7 @@ func reportVendor(recs []record.Record, on study.Target) (*study.Report, error) 
 		ratios[g] = append(ratios[g], up)
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Pass), table.Text(p.Cell), table.Text(p.Precision), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps), table.Int(p.Layers),
 			table.Number(own.Seconds()/steps, quantity.SI(own.Seconds()/steps, "s")).Of(own), table.Text(own.Impl.Label),
-			table.Number(yard.Seconds()/steps, quantity.SI(yard.Seconds()/steps, "s")).Of(yard), table.Text(yard.Impl.Label), show.Number(up.At, "%.2f")})
+			table.Number(yard.Seconds()/steps, quantity.SI(yard.Seconds()/steps, "s")).Of(yard), table.Text(yard.Impl.Label), show.Ratio(up.At)})
 	}
 	if len(t.Rows) == 0 {
 		return nil, fmt.Errorf("experiments: no point has records of both rnnbench's techniques and cuDNN")
