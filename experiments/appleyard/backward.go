@@ -11,6 +11,7 @@ import (
 	"rnnbench/experiments/show"
 	"rnnbench/experiments/study"
 	"rnnbench/plots"
+	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/tuner/grid"
@@ -143,7 +144,7 @@ func backwardFigure(stages []stageTimes, on study.Target) *plots.Bars {
 	b := &plots.Bars{
 		Title: "The ladder in training: speed-up of each pass over " + first.label, Subtitle: on.Name,
 		X: plots.Axis{Title: "Speed-up over " + first.label, Format: show.Times}, Guides: []plots.Guide{{X0: 1, X1: 1}},
-		Value: func(v float64) string { return fmt.Sprintf("%.2f×", v) },
+		Value: func(v float64) string { return quantity.Ratio(v) + "×" },
 		Notes: []string{"Backward is training minus forward, weight gradients included. Whiskers span the intervals of both."},
 	}
 	for i, s := range stages {

@@ -141,7 +141,7 @@ func barrierSweep(r *study.Report, recs []record.Record, on study.Target) error 
 		t.Rows = append(t.Rows, row)
 		x := at(productStep)
 		if e := estimate.TimesAsFast(x, barrier); e.Known() {
-			ratios = append(ratios, fmt.Sprintf("%.2f× at %d units (difference %s)", e.At, p.Hidden, quantity.SI(step(x)-step(barrier), "s")))
+			ratios = append(ratios, fmt.Sprintf("%s× at %d units (difference %s)", quantity.Ratio(e.At), p.Hidden, quantity.SI(step(x)-step(barrier), "s")))
 		}
 		if x != nil && last != nil && p.Hidden > last.Point.Hidden && estimate.Clearly(step(last)/step(x)) {
 			jumps = append(jumps, fmt.Sprintf("From %d to %d units, the step time of product and cell falls from %s to %s.%s",

@@ -84,7 +84,7 @@ func fig4Claims(rep *study.Report, recs []record.Record, sizes []int, on study.T
 		some := pick.Where(recs, func(p record.Point) bool { return p.Hidden == h })
 		streams(rep, some, "FLOP/s", (*record.Record).FLOPS, fmt.Sprintf("Hwang & Sung Figure 4: FLOP/s, LSTM of %d units", h))
 		if v := oneStream(some); !math.IsNaN(v.Value) {
-			gains = append(gains, fmt.Sprintf("%.2f× with %d units", v.Value, h))
+			gains = append(gains, fmt.Sprintf("%s× with %d units", quantity.Ratio(v.Value), h))
 			if v.Value < least.Value {
 				least = v
 			}

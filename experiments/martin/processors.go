@@ -118,7 +118,7 @@ const (
 func kernelOnGPU(r *study.Report, recs []record.Record, on study.Target, overSerial, overSteps, overGraphs []float64) {
 	study.NotMeasured(r, fasterFrom, "other numbers of processors: a GPU's scan runs as many threads as its sizes give")
 	if n := len(overSerial); n > 0 {
-		r.Findings = append(r.Findings, fmt.Sprintf("A scan is %.1f× as fast as one kernel with a thread per channel that loops over time (geometric mean of %d points), between %.2g× and %.0f×.", estimate.Geomean(overSerial), n, slices.Min(overSerial), slices.Max(overSerial)))
+		r.Findings = append(r.Findings, fmt.Sprintf("A scan is %s× as fast as one kernel with a thread per channel that loops over time (geometric mean of %d points), between %s× and %s×.", quantity.Ratio(estimate.Geomean(overSerial)), n, quantity.Ratio(slices.Min(overSerial)), quantity.Ratio(slices.Max(overSerial))))
 	}
 	for _, steps := range []struct {
 		times []float64

@@ -7,6 +7,7 @@ import (
 
 	"rnnbench/experiments/show"
 	"rnnbench/experiments/study"
+	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
 )
@@ -97,9 +98,9 @@ func soonerFindings(rep *study.Report, ls learned, lstms []learned) {
 		if math.IsNaN(x) {
 			continue // one of them was not evaluated, or too late
 		}
-		each = append(each, fmt.Sprintf("%s%.2f× for %s", s.bound(), x, l.label))
+		each = append(each, fmt.Sprintf("%s%s× for %s", s.bound(), quantity.Ratio(x), l.label))
 		if x *= l.slower(); !math.IsNaN(x) {
-			slow = append(slow, fmt.Sprintf("%s%.2f× for %s", s.bound(), x, l.label))
+			slow = append(slow, fmt.Sprintf("%s%s× for %s", s.bound(), quantity.Ratio(x), l.label))
 		}
 		if ls.held.least() < l.held.least() {
 			better = append(better, l.label)
