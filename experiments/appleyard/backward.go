@@ -144,7 +144,7 @@ func backwardFigure(stages []stageTimes, on study.Target) *plots.Bars {
 	b := &plots.Bars{
 		Title: "The ladder in training: speed-up of each pass over " + first.label, Subtitle: on.Name,
 		X: plots.Axis{Title: "Speed-up over " + first.label, Format: show.Times}, Guides: []plots.Guide{{X0: 1, X1: 1}},
-		Value: func(v float64) string { return quantity.Ratio(v) + "×" },
+		Value: quantity.Factor,
 		Notes: []string{"Backward is training minus forward, weight gradients included. Whiskers span the intervals of both."},
 	}
 	for i, s := range stages {

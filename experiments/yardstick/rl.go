@@ -200,7 +200,7 @@ func agentBars(title, x string, on study.Target) *plots.Bars {
 		Notes:  []string{"Ratios of medians; above 1, the first is faster. Layers are units × sequences × steps."},
 		X:      plots.Axis{Title: x, Format: show.Times},
 		Guides: []plots.Guide{{X0: 1, X1: 1}},
-		Value:  func(v float64) string { return quantity.Ratio(v) + "×" }}
+		Value:  quantity.Factor}
 }
 
 // addBar adds a bar to the group of p's layer and pass.
