@@ -55,6 +55,9 @@ func TestRivalLayers(t *testing.T) {
 	var tables, figures []string
 	for _, table := range rep.Tables {
 		tables = append(tables, table.Title)
+		if explained := len(table.Notes) > 0 && strings.HasPrefix(table.Notes[0], "form: backend 0"); explained != strings.HasSuffix(table.Title, "flashrnn") {
+			t.Errorf("%s explains its forms by %q", table.Title, table.Notes)
+		}
 	}
 	for _, f := range rep.Figures {
 		figures = append(figures, f.Name)

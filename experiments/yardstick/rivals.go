@@ -130,6 +130,13 @@ func reportRivals(recs []record.Record, on study.Target) (*study.Report, error) 
 	return rep, nil
 }
 
+// knobNotes says what the values of rivals' knobs in the column form mean: records have the numbers alone.
+var knobNotes = map[string][]string{
+	"accelerated-scan": {"form: backend 0, where none is named, is CUDA C++; 1 is Triton"},
+	"flashrnn":         {"form: backend 0, where none is named, is cuda_fused; 1 is cuda and 2 triton_fused; graph=1 is replayed as a graph"},
+	"torch-scan":       {"form: time=1 has time innermost in memory, else units are"},
+}
+
 // A rivalry holds rnnbench's speed-ups at the points of a pass and precision.
 type rivalry struct {
 	pass, precision string
@@ -200,7 +207,7 @@ func calledAgainst(rep *study.Report, calls []duel, called string) {
 
 // rivalTable returns the table of one rival, and its rivalries.
 func rivalTable(all []duel, r study.Rival) (*table.Table, []*rivalry) {
-	t := &table.Table{Title: fmt.Sprintf("Time of one run: the fastest of rnnbench's techniques and of %s", r.Name), Columns: []table.Column{
+	t := &table.Table{Title: fmt.Sprintf("Time of one run: the fastest of rnnbench's techniques and of %s", r.Name), Notes: knobNotes[r.Name], Columns: []table.Column{
 		{Name: "Pass", Key: "pass"}, {Name: "Precision", Key: "precision"}, {Name: "Cell", Key: "cell"},
 		{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true},
 		{Name: "rnnbench", Key: "rnnbench_s", Right: true}, {Name: "technique", Key: "by"},

@@ -319,7 +319,7 @@ func sumOfScans(all map[string][]rivalScan, on study.Target) *table.Table {
 
 // tableOfScans has a row for each scan beside one rival's.
 func tableOfScans(scans []rivalScan, r study.Rival) *table.Table {
-	t := &table.Table{Title: "Bytes a second: rnnbench's scan and the fastest of " + r.Name, Columns: []table.Column{
+	t := &table.Table{Title: "Bytes a second: rnnbench's scan and the fastest of " + r.Name, Notes: knobNotes[r.Name], Columns: []table.Column{
 		{Name: "Cell", Key: "cell"}, {Name: "Scan", Key: "scan"}, {Name: "Shape of", Key: "shape_of"}, {Name: "Channels", Key: "hidden", Right: true},
 		{Name: "Sequences", Key: "batch", Right: true}, {Name: "Steps", Key: "steps", Right: true}, {Name: "rnnbench", Key: "rnnbench_bytes_per_s", Right: true},
 		{Name: "copy", Key: "copy_bytes_per_s", Right: true}, {Name: r.Name, Key: "rival_bytes_per_s", Right: true}, {Name: "×", Key: "ratio", Right: true},
