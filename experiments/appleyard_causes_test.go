@@ -76,7 +76,7 @@ func TestFaithfulLadder(t *testing.T) {
 	recs = scaled(recs, "6 overlapped, cuBLAS", func(record.Point) float64 { return 1 })
 	const whole = "the whole ladder makes an LSTM 11.1 times as fast"
 	rep := report(t, "appleyard-table1", recs, gpu)
-	if c := claimed(t, rep, whole); c.Outcome != study.Agrees || !strings.Contains(c.Here, "T=20: 11.10× (10.36 to 11.89) with cuBLAS") || !strings.Contains(c.Here, "T=200") {
+	if c := claimed(t, rep, whole); c.Outcome != study.Agrees || !strings.Contains(c.Here, "T=20: 11.1× (10.4 to 11.9) with cuBLAS") || !strings.Contains(c.Here, "T=200") {
 		t.Errorf("%+v", c)
 	}
 	recs = scaled(recs, "0 naive, cuBLAS", func(record.Point) float64 { return 12.7 })

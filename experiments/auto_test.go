@@ -132,7 +132,7 @@ func TestReportAuto(t *testing.T) {
 		// 64: the twin is the fastest; 96: twice the fastest; 128: auto is the fastest.
 		{"all; 3; 0.794; 0.50; 1; 1.64; 0.90; 0; 7.07; 5.00; 0", "forward; 3; 0.794; 0.50; 1; 1.64; 0.90; 0; 7.07; 5.00; 0", "fp32; 3; 0.794; 0.50; 1; 1.64; 0.90; 0; 7.07; 5.00; 0"},
 		{"lstm forward H=96 B=1 T=10 L=1; cudnnstyle:graph=1; 3.00 s; persistent; 0.50; 0.90; –; exchange; 40 %",
-			"lstm forward H=64 B=1 T=10 L=1; persistent:graph=1; 2.00 s; persistent; 1.00; 3.00; 10.00; –; –",
+			"lstm forward H=64 B=1 T=10 L=1; persistent:graph=1; 2.00 s; persistent; 1.00; 3.00; 10.0; –; –",
 			"lstm forward H=128 B=1 T=10 L=1; persistent:graph=1; 1.00 s; auto; 1.00; –; 5.00; –; –"},
 	} {
 		if got := text(rep.Tables[i]); !slices.Equal(got, want) {

@@ -105,12 +105,12 @@ func TestBarrierAlone(t *testing.T) {
 		}
 		return rep.Claims[i]
 	}
-	if c := claim(map[string]string{"barrier": "500 ns", "launches": "5.00 µs", "in a graph": "1.00 µs"}); c.Outcome != study.Agrees || !strings.Contains(c.Here, "10.00×") {
+	if c := claim(map[string]string{"barrier": "500 ns", "launches": "5.00 µs", "in a graph": "1.00 µs"}); c.Outcome != study.Agrees || !strings.Contains(c.Here, "10.0×") {
 		t.Errorf("%+v", c)
 	}
 	far := 9e-6
 	recs[0].Launch = &far
-	if c := claim(map[string]string{"barrier": "500 ns", "launches": "5.00 µs"}); c.Outcome != study.CannotTell || !strings.Contains(c.Here, "10.00× (9.52 to 18.90)") {
+	if c := claim(map[string]string{"barrier": "500 ns", "launches": "5.00 µs"}); c.Outcome != study.CannotTell || !strings.Contains(c.Here, "10.0× (9.52 to 18.9)") {
 		t.Errorf("with launches far apart: %+v", c)
 	}
 	if c := claim(nil); c.Outcome != study.Unmeasured || c.Verdict() != "not measured" {

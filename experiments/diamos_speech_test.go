@@ -104,7 +104,7 @@ func TestStepsChecked(t *testing.T) {
 		recs[i].Verify = &record.Verify{OK: true, Method: record.VerifyShorter, Steps: 3}
 	}
 	rep := report(t, "diamos-speech", recs, cpu)
-	if about(rep, "all techniques were checked over the same steps: 3.") == "" || !strings.Contains(about(rep, "states were checked"), "cudnnstyle none") {
+	if about(rep, "all techniques were checked over the same steps: 3.") == "" || !strings.Contains(about(rep, "states were checked"), "none by cudnnstyle; none by persistent") {
 		t.Errorf("%q", rep.Findings)
 	}
 	recs[0].Verify = &record.Verify{OK: true, Method: record.VerifyWhole, Steps: 20}

@@ -73,8 +73,8 @@ func TestWordReport(t *testing.T) {
 		t.Fatalf("%d tables", len(rep.Tables))
 	}
 	for i, want := range [][]string{
-		{"1", "256", "21.3 words/s", "256 words/s", "12.00", "512 words/s", "200 %", "5.000", "35.0 s"},
-		{"64", "4", "21.3 words/s", "256 words/s", "12.00", "512 words/s", "200 %", "4.500", "35.0 s"},
+		{"1", "256", "21.3 words/s", "256 words/s", "12.0", "512 words/s", "200 %", "5.000", "35.0 s"},
+		{"64", "4", "21.3 words/s", "256 words/s", "12.0", "512 words/s", "200 %", "4.500", "35.0 s"},
 	} {
 		var row []string
 		for _, c := range rep.Tables[0].Rows[i] {
@@ -90,7 +90,7 @@ func TestWordReport(t *testing.T) {
 	if s := about(rep, "held-out loss"); !strings.Contains(s, "range from 4.500 to 5.000 nats over N from 1 to 64. Each N was trained once") {
 		t.Errorf("%q", s)
 	}
-	if s := about(rep, "in turns"); !strings.Contains(s, "+100.0 to +100.0 %") || !strings.Contains(s, "+80.0 to +80.0 %") || !strings.Contains(s, "at most 5 %: it is missed") {
+	if s := about(rep, "in turns"); !strings.Contains(s, "takes 100.0 % more") || !strings.Contains(s, "times 80.0 %") || !strings.Contains(s, "at most 5 %: it is missed") {
 		t.Errorf("%q", s)
 	}
 	if s := about(rep, "disturbed"); !strings.Contains(s, "up to 50.0× as long") {

@@ -83,7 +83,7 @@ func TestLengthsOfThePaper(t *testing.T) {
 		return events / 300e3
 	})
 	rep := report(t, "martin-fig1", recs, gpu)
-	if c := claimOn(t, rep, "an LS-LSTM trains up to 175 times"); c.Here != "up to 300.00× (280.06 to 321.36)" || c.Outcome != study.Differs || !strings.Contains(c.Why, "the factor is 150×") {
+	if c := claimOn(t, rep, "an LS-LSTM trains up to 175 times"); c.Here != "up to 300× (280 to 321)" || c.Outcome != study.Differs || !strings.Contains(c.Why, "the factor is 150×") {
 		t.Errorf("%+v", c)
 	}
 	ch := rep.Figures[0].Figure.(*plots.Chart)

@@ -113,11 +113,11 @@ func TestShorterFaster(t *testing.T) {
 	}
 }
 
-// TestFinalLoss: where shorter sequences end lower, the report says that losses still fall if they do.
+// TestFinalLoss: while losses still fall, nothing can be told of final ones. Else shorter sequences that end lower differ.
 func TestFinalLoss(t *testing.T) {
 	const claim = "the shorter the sequences, the higher the LSTM's final loss"
 	recs := losses(t, 90, func(label string, s float64) float64 { return 8 - math.Log(1+s/slowness(label)) })
-	if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != study.Differs || !strings.Contains(c.Why, "the loss of LSTM, T=1024 is not final after 90 s: it falls by 0.") {
+	if c := claimOn(t, report(t, "martin-train", recs, gpu), claim); c.Outcome != study.CannotTell || !strings.Contains(c.Why, "the loss of LSTM, T=1024 is not final after 90 s: it falls by 0.") {
 		t.Errorf("%+v", c)
 	}
 	recs = losses(t, 90, func(label string, s float64) float64 { return 4 + slowness(label) })

@@ -59,7 +59,7 @@ func TestCrossover(t *testing.T) {
 		"of the most measured: 4096 of 262144 at 256 steps, 0 of 65536 at 512 steps, 4096 of 65536 at 1024 steps, 4096 of 16384 at 4096 steps, 4096 of 4096 at 16384 steps",
 		"The answers take 4 iterations.",
 		"At a copy's rate, 400 ns × 4.00 TB/s / (4 × 32 bytes) = 12500 channels, and fewer where launches, 10.0 µs in all, count; this names the faster at ",
-		"over the serial kernel is 1506.38×",
+		"over the serial kernel is 1510×",
 	} {
 		if about(rep, words) == "" {
 			t.Errorf("no finding says %q: %q", words, rep.Findings)

@@ -55,6 +55,9 @@ func TestRivalLayers(t *testing.T) {
 	var tables, figures []string
 	for _, table := range rep.Tables {
 		tables = append(tables, table.Title)
+		if explained := len(table.Notes) > 0 && strings.HasPrefix(table.Notes[0], "form: backend 0"); explained != strings.HasSuffix(table.Title, "flashrnn") {
+			t.Errorf("%s explains its forms by %q", table.Title, table.Notes)
+		}
 	}
 	for _, f := range rep.Figures {
 		figures = append(figures, f.Name)
@@ -70,5 +73,38 @@ func TestRivalLayers(t *testing.T) {
 	}
 	if slices.Contains(figures, "flashrnn-forward-bf16") {
 		t.Errorf("figures of a grid that was not run: %q", figures)
+	}
+}
+
+// TestLaunchesOfRivals: where no form of a rival is a graph, and rnnbench's technique is one, the report says so.
+func TestLaunchesOfRivals(t *testing.T) {
+	on := study.Target{Name: "synthetic", GPU: true, Copy: 1e12, Rivals: []study.Rival{{Name: "flashrnn", Knobs: []knob.Knob{{Name: "graph", Values: []int{0, 1}}}}}}
+	recs := withTimes(synthetic(yardstick.RivalsGPU, on), func(r record.Record) float64 {
+		if r.Impl.Label == "flashrnn graph=1" {
+			return 0.5
+		}
+		return 1
+	})
+	for i := range recs {
+		r := &recs[i]
+		if r.Impl.Knobs = map[string]int{"graph": 1}; r.Impl.Label == "flashrnn" {
+			r.Impl.Knobs["graph"] = 0
+		}
+		if r.Impl.Label == "flashrnn graph=1" && r.Point.Pass == "train" {
+			r.Status, r.Stats = record.Skipped, nil
+		}
+	}
+	rep, err := yardstick.RivalsGPU.Report(recs, on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const words = "the host launched flashrnn's fastest form operation by operation"
+	if s := about(rep, words); !strings.HasPrefix(s, "Of these layers, train: at 3 of 3 layers") {
+		t.Errorf("%q", s)
+	}
+	for _, s := range rep.Findings {
+		if strings.Contains(s, words) && strings.Contains(s, "forward") {
+			t.Errorf("%q", s)
+		}
 	}
 }

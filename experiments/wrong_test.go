@@ -103,3 +103,25 @@ func TestReportsNameFailures(t *testing.T) {
 		t.Errorf("%q", f)
 	}
 }
+
+// TestReportsGroupFailures: records that failed for the same cause share one quotation of it, which is short and
+// without what the program printed besides.
+func TestReportsGroupFailures(t *testing.T) {
+	e, err := experiments.Lookup("diamos-fig3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recs := recordsOf(e.Parts(study.Full, gpu))
+	long := "lib failed during prepare: CompilationError: " + strings.Repeat("line = load(pointer) ", 30)
+	for i, reason := range []string{long, long + "; it printed: ninja: no work to do.", "out of memory", long} {
+		recs[i].Status, recs[i].Stats, recs[i].Reason = record.Failed, nil, &reason
+	}
+	rep, err := e.On(record.Device{Key: "cuda-test", Name: "H100"}, recs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := finding(t, rep, "Failed or took too long")
+	if strings.Count(f, "CompilationError") != 1 || strings.Count(f, " at ") != 4 || strings.Contains(f, "ninja") || len(f) > 700 || !strings.Contains(f, "(out of memory)") {
+		t.Errorf("%d characters: %q", len(f), f)
+	}
+}

@@ -2,7 +2,9 @@ package plots
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rnnbench/plots/quantity"
@@ -75,7 +77,7 @@ func (v *view) scale() Scale {
 // measured values.
 func (v *view) xAxis() Axis {
 	if v.x.Progress {
-		return Axis{Title: capital(v.x.Title), Scale: Linear}
+		return Axis{Title: capital(v.x.Title), Scale: Linear, Format: progressTick}
 	}
 	a := Axis{Title: capital(v.x.Title), Format: quantity.Size, FormatValue: quantity.Size}
 	for _, r := range v.recs {
@@ -91,6 +93,14 @@ func (v *view) xAxis() Axis {
 		a.Scale = Log
 	}
 	return a
+}
+
+// progressTick formats a place in training. A title such as "Seconds" has the unit: 0.2, not 200m.
+func progressTick(v float64) string {
+	if math.Abs(v) < 1 {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	return quantity.Tick(v)
 }
 
 // guides returns the lines that help to judge the values: the peak, or a speed-up of 1.

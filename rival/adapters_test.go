@@ -80,6 +80,24 @@ func standIn(t *testing.T, adapter string) []string {
 	return []string{p, "testdata/standins/run.py", adapter}
 }
 
+// TestSaid: an exception of a compiler is told by its message, not by the program that it quotes.
+func TestSaid(t *testing.T) {
+	if exec.Command("python3", "-c", "pass").Run() != nil {
+		t.Skip("there is no python3 here")
+	}
+	for program, want := range map[string]string{
+		`e = ValueError("two\nlines")`:                                    "ValueError: two\nlines",
+		`e = ValueError("at 3:4:\n  x = load(p)\n      ^\nno such type")`: "ValueError: no such type (at 3:4: x = load(p))",
+		`e = ValueError("at 3:4:\n  x = tanh(p)\n      ^"); e.__cause__ = ValueError("at 1:2:\n  y = exp(p)\n      ^\nfp32 only")`: "ValueError: fp32 only (at 1:2: y = exp(p))",
+		`e = ValueError("at 3:4:\n  x = tanh(p)\n      ^")`:                                                                        "ValueError: no message (at 3:4: x = tanh(p))",
+	} {
+		cmd := exec.Command("python3", "-c", "import sys; sys.path.insert(0, '../rivals'); sys.dont_write_bytecode = True; import protocol; "+program+"; print(protocol.said(e), end='')")
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
+			t.Errorf("%s: %q, want %q (%v)", program, out, want, err)
+		}
+	}
+}
+
 // TestFlashRNN compares rivals/flash_rnn.py with the reference: the layouts of each backend, the order of
 // gates, heads, gradients, and an slstm whose states begin where FlashRNN's do not. Each backend declines what
 // it cannot do.

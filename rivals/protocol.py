@@ -47,6 +47,20 @@ def libraries():
         return set()
 
 
+def said(e):
+    """What an exception says, in a line. A compiler's quotes the program, with a caret below the place. Its message
+    follows the caret, or is that of the exception that caused it."""
+    text = str(e)
+    lines = text.splitlines()
+    carets = [i for i, line in enumerate(lines) if line.strip() and not line.strip("^ ")]
+    if carets:
+        text = " ".join(lines[carets[-1] + 1 :])
+        if not text.strip() and e.__cause__ is not None:
+            return said(e.__cause__)
+        text = f"{text.strip() or 'no message'} ({lines[0]} {lines[carets[-1] - 1].strip()})"
+    return f"{type(e).__name__}: {text}"
+
+
 def serve(out, verbs):
     """Answers requests until rnnbench closes. verbs are functions of a request by its verb."""
     for line in sys.stdin:
@@ -59,5 +73,5 @@ def serve(out, verbs):
         except Unsupported as e:
             answer = {"unsupported": str(e), "spent": e.spent}
         except Exception as e:  # the point is lost, and rnnbench ends this process
-            answer = {"error": f"{type(e).__name__}: {e}"}
+            answer = {"error": said(e)}
         print(json.dumps(answer), file=out, flush=True)

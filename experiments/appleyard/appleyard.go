@@ -96,7 +96,7 @@ func reportLadder(rep *study.Report, recs []record.Record, p record.Point, on st
 		}
 		row := []table.Cell{table.Text(r.Label), show.Number(printed, "%.0f")}
 		if rec == nil {
-			row = append(row, show.Missing(), show.Missing(), show.Missing(), show.Number(up, "%.1f"), show.Missing(), show.Number(step, "%.2f"), show.Missing())
+			row = append(row, show.Missing(), show.Missing(), show.Missing(), show.Number(up, "%.1f"), show.Missing(), show.Ratio(step), show.Missing())
 			t.Rows = append(t.Rows, row)
 			before = nil // the next stage would count this one's step as its own
 			continue
@@ -111,9 +111,9 @@ func reportLadder(rep *study.Report, recs []record.Record, p record.Point, on st
 		case before != nil:
 			own = before.Seconds() / rec.Seconds()
 		}
-		row = append(row, show.Number(rec.Seconds()/cells*1e6, "%.0f"), show.HalfCell(rec),
+		row = append(row, show.Digits(rec.Seconds()/cells*1e6, 3), show.HalfCell(rec),
 			table.Throughput(rec),
-			show.Number(up, "%.1f"), show.Number(here, "%.2f"), show.Number(step, "%.2f"), show.Number(own, "%.2f"))
+			show.Number(up, "%.1f"), show.Ratio(here), show.Ratio(step), show.Ratio(own))
 		t.Rows = append(t.Rows, row)
 		if i > 0 && !math.IsNaN(own) && !math.IsNaN(step) {
 			gain := estimate.TimesAsFast(before, rec)
@@ -127,7 +127,7 @@ func reportLadder(rep *study.Report, recs []record.Record, p record.Point, on st
 		before = rec
 	}
 	if noisy != nil {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: whether these stages gain as much as in the paper cannot be told, since their intervals reach a factor of 1.15 from its gains: %s. More rounds on an idle machine would tell.", p.Steps, strings.Join(noisy, ", ")))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("T=%d: whether these stages gain as much as in the paper cannot be told, since their intervals are unknown or cover a gain that is %g times as large or as small as the paper's: %s.", p.Steps, estimate.Closeness, strings.Join(noisy, ", ")))
 	}
 	addLibrary(t, recs, p, rungs)
 	rep.Tables = append(rep.Tables, t)

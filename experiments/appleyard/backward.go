@@ -11,6 +11,7 @@ import (
 	"rnnbench/experiments/show"
 	"rnnbench/experiments/study"
 	"rnnbench/plots"
+	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/tuner/grid"
@@ -131,8 +132,8 @@ func backwardTable(stages []stageTimes) *table.Table {
 		}
 		us := 1e6 / float64(s.cells)
 		t.Rows = append(t.Rows, []table.Cell{table.Text(s.label), show.Number(us*s.forward.At, "%.4g"), show.Number(us*s.backward.At, "%.4g"),
-			show.Number(gain(stages[0].forward, s.forward).At, "%.2f"), show.Number(gain(stages[0].backward, s.backward).At, "%.2f"),
-			show.Number(stepForward, "%.2f"), show.Number(stepBackward, "%.2f")})
+			show.Ratio(gain(stages[0].forward, s.forward).At), show.Ratio(gain(stages[0].backward, s.backward).At),
+			show.Ratio(stepForward), show.Ratio(stepBackward)})
 	}
 	return t
 }
@@ -143,7 +144,7 @@ func backwardFigure(stages []stageTimes, on study.Target) *plots.Bars {
 	b := &plots.Bars{
 		Title: "The ladder in training: speed-up of each pass over " + first.label, Subtitle: on.Name,
 		X: plots.Axis{Title: "Speed-up over " + first.label, Format: show.Times}, Guides: []plots.Guide{{X0: 1, X1: 1}},
-		Value: func(v float64) string { return fmt.Sprintf("%.2f×", v) },
+		Value: quantity.Factor,
 		Notes: []string{"Backward is training minus forward, weight gradients included. Whiskers span the intervals of both."},
 	}
 	for i, s := range stages {

@@ -166,7 +166,7 @@ func passTable(all []passPair) *table.Table {
 		f, back := p.own.forward, p.own.backward()
 		row := []table.Cell{table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Throughput(f), flops(back), show.Missing()}
 		if back > 0 {
-			row[5] = show.Number(back/f.FLOPS(), "%.2f")
+			row[5] = show.Ratio(back / f.FLOPS())
 		}
 		if vendor {
 			forward, _ := show.Rate(p.vendor.forward)

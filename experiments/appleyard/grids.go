@@ -88,8 +88,8 @@ func gridTable(four, one []record.Record) *table.Table {
 		single := pick.Find(one, last.Impl.Label, func(q record.Point) bool { return q.Hidden == p.Hidden && q.Batch == p.Batch })
 		t.Rows = append(t.Rows, []table.Cell{table.Int(p.Hidden), table.Int(p.Batch),
 			table.Throughput(naive), table.Throughput(last),
-			show.Number(estimate.TimesAsFast(naive, last).At, "%.2f"), table.Text(best.Impl.Label), show.Number(estimate.TimesAsFast(stage(4), stage(5)).At, "%.2f"),
-			show.Number(estimate.TimesAsFast(stage(5), last).At, "%.2f"), show.Number(estimate.Throughput(single, last).At, "%.2f"), throttled(pick.At(four, p))})
+			show.Ratio(estimate.TimesAsFast(naive, last).At), table.Text(best.Impl.Label), show.Ratio(estimate.TimesAsFast(stage(4), stage(5)).At),
+			show.Ratio(estimate.TimesAsFast(stage(5), last).At), show.Ratio(estimate.Throughput(single, last).At), throttled(pick.At(four, p))})
 	}
 	return t
 }
@@ -248,7 +248,7 @@ var WeightGrad = study.Experiment{
 			up := estimate.TimesAsFast(a, b)
 			gains = append(gains, up)
 			t.Rows = append(t.Rows, []table.Cell{table.Int(p.Hidden), table.Int(p.Batch),
-				table.Time(a), table.Time(b), show.Number(up.At, "%.2f")})
+				table.Time(a), table.Time(b), show.Ratio(up.At)})
 		}
 		if len(gains) == 0 {
 			return nil, fmt.Errorf("experiments: no point has records both per step and after the propagation")

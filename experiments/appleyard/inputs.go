@@ -131,7 +131,7 @@ func inputsTable(all []inputRace) *table.Table {
 		}
 		for _, n := range columns {
 			if n > 1 {
-				row = append(row, show.Number(estimate.TimesAsFast(r.by[1], r.by[n]).At, "%.2f"))
+				row = append(row, show.Ratio(estimate.TimesAsFast(r.by[1], r.by[n]).At))
 			}
 		}
 		t.Rows = append(t.Rows, append(row, table.Int(r.best())))

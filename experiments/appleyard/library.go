@@ -88,7 +88,7 @@ func addLibrary(t *table.Table, recs []record.Record, p record.Point, rungs []fo
 				up = base.Seconds() / rec.Seconds()
 			}
 		}
-		t.Rows[i] = append(t.Rows[i], show.Number(us, "%.0f"), show.Number(up, "%.2f"))
+		t.Rows[i] = append(t.Rows[i], show.Digits(us, 3), show.Ratio(up))
 	}
 }
 

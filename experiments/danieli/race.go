@@ -75,7 +75,7 @@ func tableOfGains(all []race) *table.Table {
 		}
 		t.Rows = append(t.Rows, []table.Cell{
 			table.Int(x.Batch), table.Int(x.Hidden), table.Int(x.Steps), table.Number(float64(x.Gain), fmt.Sprintf("%d %%", x.Gain)),
-			seconds(x.newton), seconds(x.serial), x.taken(), show.Number(x.times.At, "%.2f"), table.Text(status)})
+			seconds(x.newton), seconds(x.serial), x.taken(), show.Ratio(x.times.At), table.Text(status)})
 	}
 	t.Notes = []string{"Gain: in percent of the recurrent weights usually drawn."}
 	return t
@@ -114,7 +114,7 @@ func tableOfRaces(all []race) *table.Table {
 		if x.unconverged != nil {
 			status = "not converged"
 		}
-		row := []table.Cell{table.Int(x.Batch), table.Int(x.Hidden), table.Int(x.Steps), seconds(x.newton), seconds(x.serial), seconds(x.single), x.taken(), show.Number(x.times.At, "%.2f")}
+		row := []table.Cell{table.Int(x.Batch), table.Int(x.Hidden), table.Int(x.Steps), seconds(x.newton), seconds(x.serial), seconds(x.single), x.taken(), show.Ratio(x.times.At)}
 		if failing {
 			row = append(row, table.Text(status))
 		}

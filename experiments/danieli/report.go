@@ -202,12 +202,13 @@ func besidePapers(all []race) *table.Table {
 	return t
 }
 
-// factor is a cell of a ratio with three digits.
+// factor is a cell of a ratio.
 func factor(v float64) table.Cell {
-	if v >= 100 {
-		return show.Number(v, "%.0f×")
+	c := show.Ratio(v)
+	if c.Value != nil {
+		c.Text += "×"
 	}
-	return show.Number(v, "%.3g×")
+	return c
 }
 
 // most is the layer at which Newton's method is the most times as fast as a rival, which it has of those.
@@ -236,7 +237,7 @@ func claimSpeedup(rep *study.Report, all []race, on study.Target) {
 	}
 	why := ""
 	if best.Known() {
-		why = fmt.Sprintf("launches make most of the factor: one serial kernel in their place leaves up to %.3g×", best.At)
+		why = fmt.Sprintf("launches make most of the factor: one serial kernel in their place leaves up to %s×", quantity.Ratio(best.At))
 	}
 	study.ClaimOf(rep, on, claim, fmt.Sprintf("up to %s over launched steps, at %d × %d × %d", most.Times(), slow.Batch, slow.Hidden, slow.Steps), most, estimate.Near(reported), why)
 }

@@ -196,7 +196,7 @@ func knowsCopies(on study.Target) bool { return on.ToHost > 0 && on.FromHost > 0
 
 func hostRow(x *record.Record, on study.Target) []table.Cell {
 	bytes := keptByRecord(x)
-	row := []table.Cell{table.Int(x.Point.Batch), table.Text(x.Impl.Label), table.Number(bytes, quantity.SI(bytes, "B")), show.Number(bytes/stateBytes(x.Point), "%.2f"), table.Time(x)}
+	row := []table.Cell{table.Int(x.Point.Batch), table.Text(x.Impl.Label), table.Number(bytes, quantity.SI(bytes, "B")), show.Ratio(bytes / stateBytes(x.Point)), table.Time(x)}
 	if !knowsCopies(on) {
 		return append(row, show.Missing(), show.Missing(), show.Missing())
 	}

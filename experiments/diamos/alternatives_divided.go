@@ -265,10 +265,10 @@ func reportDivided(r *study.Report, recs []record.Record, here *model.Machine) {
 		}
 		two := show.Missing()
 		if d.by[2] > 0 {
-			two = show.Number(d.gain(2), "%.2f")
+			two = show.Ratio(d.gain(2))
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Int(d.hidden), sec(d.by[1]), table.Text(d.who), sec(d.by[2]), two,
-			sec(d.by[dividedOver]), show.Number(d.gain(dividedOver), "%.2f"), sec(d.exchanges)})
+			sec(d.by[dividedOver]), show.Ratio(d.gain(dividedOver)), sec(d.exchanges)})
 	}
 	r.Tables = append(r.Tables, t)
 	drawDivided(r, all)

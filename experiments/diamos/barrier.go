@@ -136,12 +136,12 @@ func barrierSweep(r *study.Report, recs []record.Record, on study.Target) error 
 		}
 		barrier := at(barrierStep)
 		for _, c := range columns[1:] {
-			row = append(row, show.Number(estimate.TimesAsFast(at(c.label), barrier).At, "%.2f"))
+			row = append(row, show.Ratio(estimate.TimesAsFast(at(c.label), barrier).At))
 		}
 		t.Rows = append(t.Rows, row)
 		x := at(productStep)
 		if e := estimate.TimesAsFast(x, barrier); e.Known() {
-			ratios = append(ratios, fmt.Sprintf("%.2f× at %d units (difference %s)", e.At, p.Hidden, quantity.SI(step(x)-step(barrier), "s")))
+			ratios = append(ratios, fmt.Sprintf("%s× at %d units (difference %s)", quantity.Ratio(e.At), p.Hidden, quantity.SI(step(x)-step(barrier), "s")))
 		}
 		if x != nil && last != nil && p.Hidden > last.Point.Hidden && estimate.Clearly(step(last)/step(x)) {
 			jumps = append(jumps, fmt.Sprintf("From %d to %d units, the step time of product and cell falls from %s to %s.%s",

@@ -92,7 +92,7 @@ var Fig4 = study.Experiment{
 				at32 = r
 			}
 			t.Title = fmt.Sprintf("Diamos Figure 4: forward, one gate, %d units, minibatch %d", p.Hidden, p.Batch)
-			t.Rows = append(t.Rows, []table.Cell{table.Int(p.Steps), a, show.Number(100*fast/most, "%.0f %%"), b, show.Number(fast/slow, "%.2f")})
+			t.Rows = append(t.Rows, []table.Cell{table.Int(p.Steps), a, show.Number(100*fast/most, "%.0f %%"), b, show.Ratio(fast / slow)})
 			if half == 0 && fast > most/2 {
 				half = p.Steps
 			}

@@ -155,16 +155,16 @@ func (f fig3) show(rep *study.Report, on study.Target, name, what string) {
 	t := &table.Table{Title: fmt.Sprintf("Diamos Figure 3: forward, one gate, %d units%s", f.hidden, what), Columns: []table.Column{
 		{Name: "B", Key: "batch", Right: true}, {Name: "persistent", Key: "persistent_flops_per_s", Right: true},
 		{Name: "products", Key: "gemm_flops_per_s", Right: true}, {Name: "products, large layer", Key: "large_flops_per_s", Right: true},
-		{Name: "×", Key: "speedup", Right: true}, {Name: "Paper, ×", Key: "paper_speedup", Right: true},
+		{Name: "× products", Key: "speedup", Right: true}, {Name: "Paper, ×", Key: "paper_speedup", Right: true},
 	}}
 	if on.GPU {
-		t.Columns = append(t.Columns, show.Column("products by cuBLAS", "cublas_flops_per_s"), show.Column("×", "cublas_speedup"), show.Column("cuDNN", "cudnn_flops_per_s"), show.Column("×", "cudnn_speedup"))
+		t.Columns = append(t.Columns, show.Column("products by cuBLAS", "cublas_flops_per_s"), show.Column("× cuBLAS", "cublas_speedup"), show.Column("cuDNN", "cudnn_flops_per_s"), show.Column("× cuDNN", "cudnn_speedup"))
 		t.Notes = []string{"each column has the fastest measured form: persistent with and without tensor cores, products launched and as a graph"}
 	}
 	for _, b := range f.order {
 		r := f.at[b]
 		times := func(rival *record.Record) table.Cell {
-			return show.Number(estimate.TimesAsFast(rival, r.persistent).At, "%.2f")
+			return show.Ratio(estimate.TimesAsFast(rival, r.persistent).At)
 		}
 		persistent, _ := show.Rate(r.persistent)
 		products, _ := show.Rate(r.products)

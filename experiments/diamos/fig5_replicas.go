@@ -92,7 +92,7 @@ func fig5Measured(r *study.Report, recs []record.Record, on study.Target) {
 		most, count = rec, n
 		up := show.Missing()
 		if one != nil {
-			up = show.Number(one.Seconds()/rec.Seconds(), "%.2f")
+			up = show.Ratio(one.Seconds() / rec.Seconds())
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Int(n), table.Int(fig5Shared / n), table.Time(rec),
 			table.Throughput(rec), up})

@@ -208,10 +208,10 @@ func reportDesigns(rep *study.Report, m *model.Machine) error {
 		}
 		at := func(h int) table.Cell {
 			i := slices.Index(sizes, h)
-			return show.Number(d.rate(i)/base.rate(i), "%.2f")
+			return show.Ratio(d.rate(i) / base.rate(i))
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Text(v.Name), table.Text(v.Doc),
-			table.Number(d.mean(), quantity.SI(d.mean(), "FLOP/s")), show.Number(d.mean()/base.mean(), "%.2f"),
+			table.Number(d.mean(), quantity.SI(d.mean(), "FLOP/s")), show.Ratio(d.mean() / base.mean()),
 			table.Number(best, quantity.SI(best, "FLOP/s")), table.Int(d.largest()), at(256), at(1152)})
 
 		tilings := plots.Series{Label: "a tiling", Scatter: true}
@@ -377,7 +377,7 @@ func reportPredicted(rep *study.Report, recs []record.Record, here *model.Machin
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Text(s.Home),
 			table.Number(s.Time, quantity.SI(s.Time, "s")), table.Number(sec, quantity.SI(sec, "s")), show.HalfCell(rec),
-			show.Number(ratio, "%.2f"), table.Text(s.Limit), table.Text(why)})
+			show.Ratio(ratio), table.Text(s.Limit), table.Text(why)})
 	}
 	if len(t.Rows) == 0 {
 		return

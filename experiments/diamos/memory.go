@@ -131,7 +131,7 @@ func memoryTable(all []counting) *table.Table {
 			{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true},
 			{Name: "Counted by", Key: "technique"},
 			{Name: "Activations, paper", Key: "printed_bytes", Right: true}, {Name: "Activations", Key: "activation_bytes", Right: true},
-			{Name: "R, paper", Key: "printed_weight_bytes", Right: true}, {Name: "R", Key: "weight_bytes", Right: true},
+			{Name: "Recurrent weights, paper", Key: "printed_weight_bytes", Right: true}, {Name: "Recurrent weights", Key: "weight_bytes", Right: true},
 			{Name: "Whole layer", Key: "layer_bytes", Right: true},
 			{Name: "Deepest, paper", Key: "printed_layers"}, {Name: "Deepest", Key: "layers", Right: true},
 		},
@@ -170,11 +170,12 @@ func memoryFindings(all []counting) []string {
 	var shares []string
 	for _, s := range all {
 		many, few := s.sizes[2], s.sizes[3]
-		list = append(list, fmt.Sprintf("Deepest stack of 1760 units and 3000 steps in 12 GB by %s: %s at minibatch 64 and %d at minibatch 4. The paper says about 9 at minibatch 64. With 1152 units at minibatch 4: %d. The paper says over 100, and its blog post 110.",
+		list = append(list, fmt.Sprintf("Deepest stack of 1760 units and 3000 steps in 12 GB by %s: %s at minibatch 64 and %d at minibatch 4. With 1152 units at minibatch 4: %d.",
 			s.name, layersWord(many.deepest(titanMemory)), few.deepest(titanMemory), s.sizes[4].deepest(titanMemory)))
 		shares = append(shares, fmt.Sprintf("%.1f× by %s", many.layer/few.layer, s.name))
 	}
 	return append(list,
+		"Of these depths, the paper says about 9 with 1760 units at minibatch 64, and over 100 with 1152 units at minibatch 4. Its blog post says 110 of the latter.",
 		"Techniques allocate more than the states. They also store the gradients of the states that pass between layers. Where the weight gradients are one product over all steps, they store the pre-activation gradients of all steps.",
 		"Memory of a layer of 1760 units at minibatch 64, relative to minibatch 4: "+strings.Join(shares, ", ")+". The states alone shrink by 16.0×; weights and their gradients keep their size.")
 }

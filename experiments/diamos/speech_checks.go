@@ -44,6 +44,9 @@ func sameSteps(k kind, recs []record.Record) string {
 	case others > 0:
 		return fmt.Sprintf("Techniques were checked over the same steps at %d of %s, and over different ones at %d.", len(steps), quantity.Plural(all, k.thing), others)
 	}
+	if len(steps) == 1 {
+		return fmt.Sprintf("At the one %s, all techniques were checked over the same steps: %d.", k.thing, steps[0])
+	}
 	return fmt.Sprintf("At each of %s, all techniques were checked over the same steps: %s.", quantity.Plural(len(steps), k.thing), spanOf(steps, ""))
 }
 
@@ -93,17 +96,17 @@ func stepsChecked(recs []record.Record) string {
 	var states, gradients []string
 	for _, label := range pick.Labels(recs) {
 		if d := of[label]; d != nil {
-			states, gradients = append(states, label+" "+spanOf(d.states, none)), append(gradients, label+" "+spanOf(d.gradients, none))
+			states, gradients = append(states, spanOf(d.states, none)+" by "+label), append(gradients, spanOf(d.gradients, none)+" by "+label)
 		}
 	}
 	if states == nil {
 		return ""
 	}
-	s := "Steps of the timed run at which states were checked: " + strings.Join(states, ", ")
+	s := "Steps of the timed run at which states were checked: " + strings.Join(states, "; ")
 	if every {
 		s = "The states of every technique were checked at every step of the timed run"
 	}
-	s += ". Steps over which gradients were checked: " + strings.Join(gradients, ", ") + "."
+	s += ". Steps over which gradients were checked: " + strings.Join(gradients, "; ") + "."
 	if also > 0 {
 		s += fmt.Sprintf(" In %s with more steps, gradients were checked over the fewer steps too, as those of the others.", quantity.Plural(also, "record"))
 	}

@@ -181,7 +181,7 @@ func (n network) row(r *record.Record, up float64) []table.Cell {
 		span = fmt.Sprint(p.Skip)
 	}
 	return []table.Cell{table.Text(fmt.Sprintf("Table %d", n.table)), table.Text(p.Pass), table.Int(p.Layers), table.Int(p.Hidden), table.Text(span), table.Int(p.Batch), table.Int(p.Steps), table.Text(r.Impl.Label),
-		table.Time(r), table.Throughput(r), table.Number(rate, quantity.SI(rate, "")), table.Number(memory, quantity.Bytes(memory)), show.Number(up, "%.2f")}
+		table.Time(r), table.Throughput(r), table.Number(rate, quantity.SI(rate, "")), table.Number(memory, quantity.Bytes(memory)), show.Ratio(up)}
 }
 
 // compareAll compares the techniques over the networks that all of them ran, so that each mean is of the same

@@ -23,8 +23,8 @@ func (d *Duel) Add(rival, own *record.Record) {
 // Brief spells the mean, such as "2.78× as fast as cuDNN (2.75 to 2.81)".
 func (d Duel) Brief(rival string) string {
 	mean := Mean(d)
-	s := fmt.Sprintf("%.2f× as fast as %s", mean.At, rival)
-	if ends := mean.ends("%.2f"); ends != "" {
+	s := fmt.Sprintf("%s× as fast as %s", quantity.Ratio(mean.At), rival)
+	if ends := mean.ends(quantity.Ratio); ends != "" {
 		s += " (" + ends + ")"
 	}
 	return s
@@ -41,14 +41,19 @@ func (d Duel) Full(rival, things string) string {
 		slower.Add(Below(1).Holds(e))
 	}
 	words := []string{"geometric mean of " + quantity.Plural(len(d), things)}
-	if ends := mean.ends("%.2f"); ends != "" {
+	if len(d) == 1 {
+		words[0] = "at the one " + things
+	}
+	if ends := mean.ends(quantity.Ratio); ends != "" {
 		words[0] += ", " + ends
 	}
-	words = append(words, fmt.Sprintf("range %.2f× to %.2f×", lo, hi), fmt.Sprintf("clearly slower at %d", slower.Yes))
-	if slower.Open > 0 {
-		words = append(words, fmt.Sprintf("even within intervals at %d", slower.Open))
+	if len(d) > 1 {
+		words = append(words, fmt.Sprintf("range %s× to %s×", quantity.Ratio(lo), quantity.Ratio(hi)), fmt.Sprintf("clearly slower at %d", slower.Yes))
+		if slower.Open > 0 {
+			words = append(words, fmt.Sprintf("even within intervals at %d", slower.Open))
+		}
 	}
-	return fmt.Sprintf("%.2f× as fast as %s (%s)", mean.At, rival, strings.Join(words, "; "))
+	return fmt.Sprintf("%s× as fast as %s (%s)", quantity.Ratio(mean.At), rival, strings.Join(words, "; "))
 }
 
 // Leader returns the fastest of several labels at a point, and whether it is clear that all others

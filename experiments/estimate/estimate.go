@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"rnnbench/plots/quantity"
 	"rnnbench/record"
 )
 
@@ -102,23 +103,28 @@ func Mean(list []Estimate) Estimate {
 }
 
 // Times spells e as a factor, such as "1.50× (1.40 to 1.61)".
-func (e Estimate) Times() string { return e.Text("%.2f", "×") }
+func (e Estimate) Times() string { return e.spelled(quantity.Ratio, "×") }
 
 // Text spells e by format and with a unit, and the ends of its interval unless all are spelled alike.
 func (e Estimate) Text(format, unit string) string {
-	s := fmt.Sprintf(format, e.At) + unit
-	if ends := e.ends(format); ends != "" {
+	return e.spelled(func(v float64) string { return fmt.Sprintf(format, v) }, unit)
+}
+
+// spelled is text with a function in place of a format.
+func (e Estimate) spelled(spell func(float64) string, unit string) string {
+	s := spell(e.At) + unit
+	if ends := e.ends(spell); ends != "" {
 		s += " (" + ends + ")"
 	}
 	return s
 }
 
 // ends spells the interval; "" if it is too small to see.
-func (e Estimate) ends(format string) string {
+func (e Estimate) ends(spell func(float64) string) string {
 	if e.Hi == Inf {
 		return "interval unknown"
 	}
-	at, lo, hi := fmt.Sprintf(format, e.At), fmt.Sprintf(format, e.Lo), fmt.Sprintf(format, e.Hi)
+	at, lo, hi := spell(e.At), spell(e.Lo), spell(e.Hi)
 	if lo == at && hi == at {
 		return ""
 	}

@@ -98,14 +98,16 @@ var Fig3 = study.Experiment{
 				fmt.Sprintf("Hwang & Sung Figure 3: words per second, %s", c.name))
 			if !math.IsNaN(one) {
 				why := ""
-				if over, overGraph := replayed(some); over > 10 {
+				over, overGraph := replayed(some)
+				if over > 10 {
 					why = fmt.Sprintf("launches limit it here: replayed as a graph, it is %.1f times as fast as the baseline and %.1f times as fast as the baseline as a graph", over, overGraph)
 				}
 				v := oneStream(some)
+				said := estimate.AtLeast(10).Holds(estimate.Of(v)) == estimate.No && why != ""
 				study.CompareAbove(rep, on, fmt.Sprintf("%s, one stream: parallelism across steps makes training %.1f× as fast. The paper says over 10 times.", c.name, one), c.name+": one stream trains over 10 times as fast with parallel steps (section 4)", estimate.WithInterval(v, "%.1f", "×"), v, 10, why)
-			}
-			if over, overGraph := replayed(some); over > 0 {
-				rep.Findings = append(rep.Findings, fmt.Sprintf("%s, one stream: parallelism across steps, replayed as a graph, is %.1f× as fast as the baseline and %.1f× as fast as the baseline as a graph.", c.name, over, overGraph))
+				if over > 0 && !said {
+					rep.Findings = append(rep.Findings, fmt.Sprintf("%s, one stream: parallelism across steps, replayed as a graph, is %.1f× as fast as the baseline and %.1f× as fast as the baseline as a graph.", c.name, over, overGraph))
+				}
 			}
 			if from > 0 {
 				study.CompareAbove(rep, on, fmt.Sprintf("%s: %d streams reach %.0f %% of the best speed; N = %d and more reach at least 95 %%. The paper says almost the maximum with %d and gives no share.", c.name, enoughStreams, 100*share, from, enoughStreams),
@@ -236,7 +238,7 @@ func streams(rep *study.Report, recs []record.Record, unit string, rate func(*re
 			from = p.Batch
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Int(p.Batch), table.Int(p.Steps), base,
-			table.Number(rate(b), quantity.SI(rate(b), unit)).Of(b), show.Number(up, "%.2f"), show.Number(100*share, "%.0f %%")})
+			table.Number(rate(b), quantity.SI(rate(b), unit)).Of(b), show.Ratio(up), show.Number(100*share, "%.0f %%")})
 	}
 	if len(t.Rows) > 0 {
 		rep.Tables = append(rep.Tables, t)

@@ -78,47 +78,63 @@ func serialSteps(recs []record.Record) string {
 func fig4Claims(rep *study.Report, recs []record.Record, sizes []int, on study.Target) {
 	var gains, best []string
 	least := quantity.Interval{Value: math.Inf(1)} // of the gains
-	grows := quantity.Interval{Value: math.Inf(1)} // the least growth from a layer to the next
-	var before *record.Record
+	grows := estimate.Estimate{At: math.Inf(1)}    // the least growth from a layer to the next
+	before := 0
 	for _, h := range sizes {
 		some := pick.Where(recs, func(p record.Point) bool { return p.Hidden == h })
 		streams(rep, some, "FLOP/s", (*record.Record).FLOPS, fmt.Sprintf("Hwang & Sung Figure 4: FLOP/s, LSTM of %d units", h))
 		if v := oneStream(some); !math.IsNaN(v.Value) {
-			gains = append(gains, fmt.Sprintf("%.2f× with %d units", v.Value, h))
+			gains = append(gains, fmt.Sprintf("%s× with %d units", quantity.Ratio(v.Value), h))
 			if v.Value < least.Value {
 				least = v
 			}
 		}
-		top := busiest(some, intra)
-		if top == nil {
+		if busiest(some, intra) == nil {
 			continue
 		}
-		text := fmt.Sprintf("%s with %d units", quantity.SI(top.FLOPS(), "FLOP/s"), h)
-		if on.Halves > 0 {
-			text += fmt.Sprintf(" (%.0f %%)", 100*top.FLOPS()/split(on))
-		}
-		best = append(best, text)
-		if before != nil {
-			v, scale := estimate.MoreEvents(top, before), 0.0
-			scale = top.FLOPS() / before.FLOPS() / v.Value
-			if v = (quantity.Interval{Value: scale * v.Value, Lo: scale * v.Lo, Hi: scale * v.Hi}); v.Value < grows.Value {
+		if a, b := withMostStreams(recs, before, h); a != nil {
+			share := func(r *record.Record) string {
+				text := quantity.SI(r.FLOPS(), "FLOP/s")
+				if on.Halves > 0 {
+					text += fmt.Sprintf(" (%.0f %%)", 100*r.FLOPS()/split(on))
+				}
+				return text
+			}
+			best = append(best, fmt.Sprintf("%s with %d units and %s with %d, at %s", share(a), before, share(b), h, quantity.Plural(a.Point.Batch, "stream")))
+			if v := estimate.Throughput(a, b); v.At < grows.At {
 				grows = v
 			}
 		}
-		before = top
+		before = h
 	}
 	if gains != nil {
 		study.ClaimAbove(rep, on, "parallel steps accelerate training with few streams (section 4)", "one stream: "+strings.Join(gains, ", "), least, 1, "")
 		rep.Findings = append(rep.Findings, "One stream, speed-up from parallelism across steps: "+strings.Join(gains, ", ")+". The paper says it accelerates training especially with few streams. The recurrent product runs step by step in both.")
 	}
-	if len(best) > 1 {
-		study.ClaimAbove(rep, on, "utilization grows with the layer (section 4, Figure 4)", "best: "+strings.Join(best, ", "), grows, 1, "")
-		finding := "Best throughput: " + strings.Join(best, ", ") + ". The paper says utilization grows with the layer and with the number of streams."
+	if len(best) > 0 {
+		study.ClaimOf(rep, on, "utilization grows with the layer (section 4, Figure 4)", strings.Join(best, "; "), grows, estimate.Above(1), "")
+		finding := "Throughput at the most streams that two layers were both measured with: " + strings.Join(best, "; ") + ". The paper says utilization grows with the layer and with the number of streams."
 		if on.Halves > 0 {
 			finding += fmt.Sprintf(" Percentages are of %s, a third of the rate of large fp16 products. An fp32 product is formed by three of them on tensor cores.", quantity.SI(split(on), "FLOP/s"))
 		}
 		rep.Findings = append(rep.Findings, finding)
 	}
+}
+
+// withMostStreams returns the records with parallel steps of two layers, at the largest number of streams that
+// both were measured with: with other numbers, the layer would not be all that differs. They are nil if there is none.
+func withMostStreams(recs []record.Record, small, large int) (a, b *record.Record) {
+	for i := range recs {
+		x := &recs[i]
+		if x.Point.Hidden != large || x.Impl.Label != intra || x.Seconds() == 0 || b != nil && x.Point.Batch < b.Point.Batch {
+			continue
+		}
+		same := pick.Find(recs, intra, func(p record.Point) bool { return p.Hidden == small && p.Batch == x.Point.Batch })
+		if same != nil {
+			a, b = same, x
+		}
+	}
+	return a, b
 }
 
 // split is the rate of fp32 products that are formed by three fp16 products, in FLOP/s; 0: unknown.

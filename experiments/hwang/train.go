@@ -335,7 +335,7 @@ func addWords(rep *study.Report, w wordRuns, name string, on study.Target) {
 	}
 	for _, s := range list {
 		t.Rows = append(t.Rows, []table.Cell{
-			table.Int(s.point.Batch), table.Int(s.point.Steps), s.rate(s.slow), s.rate(s.train), show.Number(s.slow/s.train, "%.2f"),
+			table.Int(s.point.Batch), table.Int(s.point.Steps), s.rate(s.slow), s.rate(s.train), show.Ratio(s.slow / s.train),
 			s.rate(s.alone), show.Number(100*s.takes(), "%.0f %%"), s.lossCell(), show.Number(s.toLoss, "%.1f s"),
 		})
 	}

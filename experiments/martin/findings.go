@@ -43,13 +43,13 @@ func martinFindings(rep *study.Report, recs []record.Record, lstm map[int]float6
 	}
 	var out []string
 	if hi > 0 {
-		out = append(out, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch: %.2f× to %.2f× (%s). This LSTM has one grouped product per step, like the paper's. The paper reports 1.17× to 175×.%s", lo, hi, at,
+		out = append(out, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch: %s× to %s× (%s). This LSTM has one grouped product per step, like the paper's. The paper reports 1.17× to 175×.%s", quantity.Ratio(lo), quantity.Ratio(hi), at,
 			on.Say(" Here, each step reads the LSTM's 1 MiB of recurrent weights from caches. The output layer, equal for both, takes over a third of the operations.", "")))
 		const claim = "an LS-LSTM trains up to 175 times as fast as the LSTM at the same minibatch (section 4.1)"
 		longest := pick.Find(recs, form.LSScan, func(p record.Point) bool { return p.Batch == 1 && p.Steps == paperLongest }) // the paper's 175
 		if longest != nil && lstm[1] > 0 || on.Reduced {
 			v, why := overLSTM(recs, most, on)
-			study.ClaimNear(rep, on, claim, "up to "+estimate.WithInterval(v, "%.2f", "×"), v, 175, why)
+			study.ClaimNear(rep, on, claim, "up to "+estimate.Of(v).Times(), v, 175, why)
 		} else {
 			study.NotMeasured(rep, claim, "the LSTM or the longest LS-LSTM with one sequence")
 		}
@@ -57,13 +57,13 @@ func martinFindings(rep *study.Report, recs []record.Record, lstm map[int]float6
 	out = append(out, same...)
 	if first != nil && last != first {
 		grown := estimate.Events(last) / estimate.Events(first)
-		out = append(out, fmt.Sprintf("One sequence at a time: %.1f thousand events per second at length %d and %.1f at length %d, %.2f× as many. The paper reports 13.1 at 256 and 129 at 65536.", estimate.Events(first), first.Point.Steps, estimate.Events(last), last.Point.Steps, grown))
+		out = append(out, fmt.Sprintf("One sequence at a time: %.0f thousand events per second at length %d and %.0f at length %d, %s× as many. The paper reports 13.1 at 256 and 129 at 65536.", estimate.Events(first), first.Point.Steps, estimate.Events(last), last.Point.Steps, quantity.Ratio(grown)))
 		long := pick.Find(recs, form.LSScan, func(p record.Point) bool { return p.Batch == 1 && p.Steps == paperLongest })
 		if long == nil {
 			long = last
 		}
 		v := estimate.MoreEvents(long, first)
-		study.ClaimNear(rep, on, "one sequence: 9.8 times as many events per second at 65536 steps as at 256 (Figure 1)", fmt.Sprintf("%s from %d to %d steps", estimate.WithInterval(v, "%.2f", "×"), first.Point.Steps, long.Point.Steps), v, 129/13.1, cmp.Or(nearCopy(long, on), on.Say(peakLimits(long, first, 129/13.1), "")))
+		study.ClaimNear(rep, on, "one sequence: 9.8 times as many events per second at 65536 steps as at 256 (Figure 1)", fmt.Sprintf("%s from %d to %d steps", estimate.Of(v).Times(), first.Point.Steps, long.Point.Steps), v, 129/13.1, cmp.Or(nearCopy(long, on), on.Say(peakLimits(long, first, 129/13.1), "")))
 	}
 	longBeatsMany(rep, recs, on)
 	out = append(out, martinForms(recs)...)
@@ -71,7 +71,7 @@ func martinFindings(rep *study.Report, recs []record.Record, lstm map[int]float6
 	for _, l := range martinLengths(on) {
 		one := func(p record.Point) bool { return p.Steps == l.steps && p.Batch == 1 }
 		if a, b := pick.Find(recs, form.LSSerial, one), pick.Find(recs, form.LSScan, one); a != nil && b != nil {
-			gains = append(gains, fmt.Sprintf("%.2f× at T=%d", a.Seconds()/b.Seconds(), l.steps))
+			gains = append(gains, fmt.Sprintf("%s× at T=%d", quantity.Ratio(a.Seconds()/b.Seconds()), l.steps))
 		}
 	}
 	if gains != nil {
@@ -130,7 +130,7 @@ func longBeatsMany(r *study.Report, recs []record.Record, on study.Target) {
 		return
 	}
 	v := estimate.MoreEvents(scan, lstm)
-	words := fmt.Sprintf("%.0f thousand events per second against %.0f, %s", estimate.Events(scan), estimate.Events(lstm), estimate.WithInterval(v, "%.2f", "×"))
+	words := fmt.Sprintf("%.0f thousand events per second against %.0f, %s", estimate.Events(scan), estimate.Events(lstm), estimate.Of(v).Times())
 	var forms []string
 	for _, s := range append(form.LSTMForms(), form.StepByStep(form.LSTMBest)) {
 		forms = append(forms, s.Label)
@@ -179,7 +179,7 @@ func martinForms(recs []record.Record) []string {
 		case "LSTM, naive":
 			words += " (eight products per step)"
 		}
-		parts = append(parts, fmt.Sprintf("%.1f× over %s", estimate.Events(best)/estimate.Events(r), words))
+		parts = append(parts, fmt.Sprintf("%s× over %s", quantity.Ratio(estimate.Events(best)/estimate.Events(r)), words))
 	}
 	return []string{fmt.Sprintf("One sequence, speed-up of the LS-LSTM of length %d over LSTMs of length 256: %s.", best.Point.Steps, strings.Join(parts, "; "))}
 }
@@ -212,9 +212,9 @@ func sameLength(recs []record.Record) []string {
 		}
 		longest = n
 		graph = graph || pick.Find(recs, form.LSTMPersistentGraph, here) != nil
-		part := fmt.Sprintf("%.2f× over %s", best.Seconds()/scan.Seconds(), best.Impl.Label)
+		part := fmt.Sprintf("%s× over %s", quantity.Ratio(best.Seconds()/scan.Seconds()), best.Impl.Label)
 		if asGraph != nil && asGraph != best {
-			part += fmt.Sprintf(" and %.2f× over %s", asGraph.Seconds()/scan.Seconds(), asGraph.Impl.Label)
+			part += fmt.Sprintf(" and %s× over %s", quantity.Ratio(asGraph.Seconds()/scan.Seconds()), asGraph.Impl.Label)
 		}
 		parts = append(parts, fmt.Sprintf("%s at T=%d", part, n))
 	}

@@ -73,7 +73,7 @@ var Kernel = study.Experiment{
 			table.Column{Name: "copy", Key: "copy_s", Right: true}, table.Column{Name: "copy / " + last, Key: "of_copy", Right: true})
 		serial := map[bool]int{false: 1, true: 2}[on.GPU] // the index of the way that the last one is compared with
 		var wins int
-		var gains, all, overSteps []float64
+		var gains, all, overSteps, overGraphs []float64
 		for _, p := range pick.Points(recs) {
 			row := []table.Cell{table.Int(p.Hidden), table.Int(p.Steps)}
 			var rec []*record.Record
@@ -100,10 +100,13 @@ var Kernel = study.Experiment{
 			if on.GPU && rec[0] != nil && rec[3] != nil {
 				overSteps = append(overSteps, rec[0].Seconds()/rec[3].Seconds())
 			}
+			if on.GPU && rec[1] != nil && rec[3] != nil {
+				overGraphs = append(overGraphs, rec[1].Seconds()/rec[3].Seconds())
+			}
 			if !on.GPU && rec[0] != nil && rec[2] != nil {
 				gains = append(gains, rec[0].Seconds()/rec[2].Seconds())
 			}
-			t.Rows = append(t.Rows, append(row, show.Number(up, "%.2f"), copied, show.Number(of, "%.1f %%")))
+			t.Rows = append(t.Rows, append(row, show.Ratio(up), copied, show.Number(of, "%.1f %%")))
 		}
 		if len(t.Rows) == 0 {
 			return nil, fmt.Errorf("experiments: no records of the recurrence")
@@ -113,7 +116,7 @@ var Kernel = study.Experiment{
 			rep.Findings = append(rep.Findings, fmt.Sprintf("Copy: the time to read and write as many bytes as the operations do, at the measured %s. The bytes include the product with one input. Copy is the limit where the data does not fit into caches.", quantity.SI(on.Copy, "B/s")))
 		}
 		if on.GPU {
-			kernelOnGPU(rep, recs, on, all, overSteps)
+			kernelOnGPU(rep, recs, on, all, overSteps, overGraphs)
 		} else {
 			if len(all) > 0 {
 				rep.Findings = append(rep.Findings, fmt.Sprintf("Splitting time among %s is faster than one worker at %d of %d points, gates and product included.", quantity.Plural(workers(recs[0].Device), "worker"), wins, len(all)))

@@ -274,7 +274,7 @@ func reportOthers(recs []record.Record) *table.Table {
 		} else {
 			row = append(row, table.Text(best.Impl.Label), show.Number(estimate.Events(best), "%.1f").Of(best))
 		}
-		t.Rows = append(t.Rows, append(row, show.Number(over(best), "%.2f"), show.Number(over(naive), "%.2f")))
+		t.Rows = append(t.Rows, append(row, show.Ratio(over(best)), show.Ratio(over(naive))))
 	}
 	return t
 }

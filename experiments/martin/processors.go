@@ -85,7 +85,7 @@ func overProcessors(rep *study.Report, recs []record.Record, on study.Target) {
 		if here != "" {
 			here += ", "
 		}
-		if here += fmt.Sprintf("%s with %d", estimate.WithInterval(v, "%.2f", "×"), n); n >= 3 && v.Value < least.Value {
+		if here += fmt.Sprintf("%s with %d", estimate.Of(v).Times(), n); n >= 3 && v.Value < least.Value {
 			least = v
 		}
 	}
@@ -115,13 +115,18 @@ const (
 
 // kernelOnGPU adds what a scan on a GPU gains over one kernel that loops over time and over operations step
 // by step, and where it is near its peak.
-func kernelOnGPU(r *study.Report, recs []record.Record, on study.Target, overSerial, overSteps []float64) {
+func kernelOnGPU(r *study.Report, recs []record.Record, on study.Target, overSerial, overSteps, overGraphs []float64) {
 	study.NotMeasured(r, fasterFrom, "other numbers of processors: a GPU's scan runs as many threads as its sizes give")
 	if n := len(overSerial); n > 0 {
-		r.Findings = append(r.Findings, fmt.Sprintf("A scan is %.1f× as fast as one kernel with a thread per channel that loops over time (geometric mean of %d points), between %.2g× and %.0f×.", estimate.Geomean(overSerial), n, slices.Min(overSerial), slices.Max(overSerial)))
+		r.Findings = append(r.Findings, fmt.Sprintf("A scan is %s× as fast as one kernel with a thread per channel that loops over time (geometric mean of %d points), between %s× and %s×.", quantity.Ratio(estimate.Geomean(overSerial)), n, quantity.Ratio(slices.Min(overSerial)), quantity.Ratio(slices.Max(overSerial))))
 	}
-	if len(overSteps) > 0 {
-		r.Findings = append(r.Findings, fmt.Sprintf("A scan is %.1f× as fast as one launch per step (geometric mean), and up to %.0f×.", estimate.Geomean(overSteps), slices.Max(overSteps)))
+	for _, steps := range []struct {
+		times []float64
+		by    string
+	}{{overGraphs, "the same launches replayed as a graph"}, {overSteps, "launches at each step"}} {
+		if len(steps.times) > 0 {
+			r.Findings = append(r.Findings, fmt.Sprintf("A scan is %s× as fast as %s (geometric mean of %d points), between %s× and %s×.", quantity.Ratio(estimate.Geomean(steps.times)), steps.by, len(steps.times), quantity.Ratio(slices.Min(steps.times)), quantity.Ratio(slices.Max(steps.times))))
+		}
 	}
 	var peak, small *record.Record // the fastest of all, and of small sizes
 	rate := func(r *record.Record) float64 { return float64(r.Point.Hidden) * estimate.Events(r) }

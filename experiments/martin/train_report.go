@@ -7,6 +7,7 @@ import (
 
 	"rnnbench/experiments/show"
 	"rnnbench/experiments/study"
+	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
 )
@@ -31,7 +32,7 @@ func lossTable(all []learned) *table.Table {
 			s = *last.HeldOut
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			table.Text(l.label), table.Int(l.hidden), table.Int(l.batch), show.Number(last.Wall, "%.0f").Of(&l.records[len(l.records)-1]), table.Int(last.Iterations), show.Number(float64(last.Frames)/1e6, "%.3g"),
+			table.Text(l.label), table.Int(l.hidden), table.Int(l.batch), show.Number(last.Wall, "%.0f").Of(&l.records[len(l.records)-1]), table.Int(last.Iterations), show.Digits(float64(last.Frames)/1e6, 3),
 			with(l, l.train.last().Value, "%.3f", l.paperTrain), with(l, s.Loss, "%.3f", l.test),
 			with(l, 100*s.Top1, "%.2f", 0), with(l, 100*s.Top5, "%.2f", l.top5), with(l, 100*s.Top20, "%.2f", l.top20),
 		})
@@ -81,8 +82,8 @@ func speedTable(all []learned) *table.Table {
 	for _, l := range all {
 		each := l.seconds()
 		t.Rows = append(t.Rows, []table.Cell{
-			table.Text(l.label), show.Number(1/each, "%.4g").Of(&l.records[len(l.records)-1]), show.Number(float64(l.batch*l.steps)/each/1000, "%.4g"), show.Number(1000*each, "%.4g"),
-			show.Number(1000*l.pass, "%.4g"), show.Number(l.rest(), "%.1f"),
+			table.Text(l.label), show.Digits(1/each, 4).Of(&l.records[len(l.records)-1]), show.Digits(float64(l.batch*l.steps)/each/1000, 4), show.Digits(1000*each, 4),
+			show.Digits(1000*l.pass, 4), show.Number(l.rest(), "%.1f"),
 		})
 	}
 	return t
@@ -97,9 +98,9 @@ func soonerFindings(rep *study.Report, ls learned, lstms []learned) {
 		if math.IsNaN(x) {
 			continue // one of them was not evaluated, or too late
 		}
-		each = append(each, fmt.Sprintf("%s%.2f× for %s", s.bound(), x, l.label))
+		each = append(each, fmt.Sprintf("%s%s× for %s", s.bound(), quantity.Ratio(x), l.label))
 		if x *= l.slower(); !math.IsNaN(x) {
-			slow = append(slow, fmt.Sprintf("%s%.2f× for %s", s.bound(), x, l.label))
+			slow = append(slow, fmt.Sprintf("%s%s× for %s", s.bound(), quantity.Ratio(x), l.label))
 		}
 		if ls.held.least() < l.held.least() {
 			better = append(better, l.label)

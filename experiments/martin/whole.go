@@ -11,6 +11,7 @@ import (
 	"rnnbench/experiments/show"
 	"rnnbench/experiments/study"
 	"rnnbench/plots"
+	"rnnbench/plots/quantity"
 	"rnnbench/plots/table"
 	"rnnbench/record"
 	"rnnbench/rnn/knob"
@@ -201,13 +202,13 @@ func wholeFindings(rep *study.Report, all []whole, on study.Target) {
 		}
 	}
 	if hi > 0 {
-		rep.Findings = append(rep.Findings, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch, whole training: %.2f× to %.2f×. The paper reports 1.17× to 175×, with lengths up to 65536; here they end at 2048.", lo, hi))
+		rep.Findings = append(rep.Findings, fmt.Sprintf("LS-LSTM by scan over the LSTM at the same minibatch, whole training: %s× to %s×. The paper reports 1.17× to 175×, with lengths up to 65536; here they end at 2048.", quantity.Ratio(lo), quantity.Ratio(hi)))
 		why := ""
 		if launched != nil && most.Point.Batch == launched.Point.Batch && estimate.Events(launched) < estimate.Events(rival) {
 			why = fmt.Sprintf("the LSTM is replayed as a graph here; launched step by step, it reaches %.1f instead of %.1f thousand events per second, and the factor is %.0f×", estimate.Events(launched), estimate.Events(rival), estimate.Events(most)/estimate.Events(launched))
 		}
 		v := estimate.MoreEvents(most, rival)
-		study.ClaimNear(rep, on, "an LS-LSTM trains up to 77 times as fast as the LSTM at the same minibatch, of those with at most 2048 steps (Figure 1)", "up to "+estimate.WithInterval(v, "%.2f", "×"), v, 77.03, why)
+		study.ClaimNear(rep, on, "an LS-LSTM trains up to 77 times as fast as the LSTM at the same minibatch, of those with at most 2048 steps (Figure 1)", "up to "+estimate.Of(v).Times(), v, 77.03, why)
 	}
 	if len(more) > 0 {
 		median := estimate.Middle(more) // which sorts them

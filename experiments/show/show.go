@@ -30,6 +30,22 @@ func Number(v float64, format string) table.Cell {
 	return table.Number(v, fmt.Sprintf(format, v))
 }
 
+// Digits is a cell of a value that may be unknown, with n significant digits and no exponent.
+func Digits(v float64, n int) table.Cell {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return Missing()
+	}
+	return table.Number(v, quantity.Digits(v, n))
+}
+
+// Ratio is a cell of a ratio that may be unknown.
+func Ratio(v float64) table.Cell {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return Missing()
+	}
+	return table.Number(v, quantity.Ratio(v))
+}
+
 // RatePoint is the throughput of r at x, with the interval of its median.
 func RatePoint(x float64, r *record.Record) plots.Point {
 	pt := plots.Point{X: x, Y: r.FLOPS(), From: r}

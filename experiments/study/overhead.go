@@ -68,8 +68,17 @@ func (t Target) OverheadSays(name string, all []Overhead) string {
 	if high < low {
 		return ""
 	}
-	return fmt.Sprintf("%s: timed in turns, an iteration takes %+.1f to %+.1f %% more than forward and backward alone, or by the shortest times %+.1f to %+.1f %%. %s",
-		name, low, high, least, most, t.meets(high, unsure))
+	return fmt.Sprintf("%s: timed in turns, an iteration takes %s more than forward and backward alone, or by the shortest times %s. %s",
+		name, percents(low, high), percents(least, most), t.meets(high, unsure))
+}
+
+// percents spells a range of percentages.
+func percents(low, high float64) string {
+	least, most := fmt.Sprintf("%.1f", low), fmt.Sprintf("%.1f", high)
+	if least == most {
+		return least + " %"
+	}
+	return least + " to " + most + " %"
 }
 
 // meets says whether an overhead in percent, give or take unsure, meets the target.
@@ -87,5 +96,5 @@ func (t Target) meets(percent, unsure float64) string {
 	case percent > float64(target):
 		is = "it is missed."
 	}
-	return fmt.Sprintf("The target on a %s is at most %d %%: %s", device, target, is)
+	return fmt.Sprintf("rnnbench's target on a %s is at most %d %%: %s", device, target, is)
 }

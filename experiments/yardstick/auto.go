@@ -181,7 +181,7 @@ func (t tally) cells(format string) []table.Cell {
 	if t.ratios == nil {
 		return []table.Cell{show.Missing(), show.Missing(), show.Missing()}
 	}
-	return []table.Cell{show.Number(estimate.Mean(t.ratios).At, format), show.Number(t.lowest(), "%.2f"), table.Int(t.below().Yes)}
+	return []table.Cell{show.Number(estimate.Mean(t.ratios).At, format), show.Ratio(t.lowest()), table.Int(t.below().Yes)}
 }
 
 // finding compares auto with of: the mean by format, with its interval, then also how low it gets.
@@ -274,9 +274,9 @@ func worstOfAuto(all []autoLayer, rivals []versus, most int, on study.Target) (*
 	t.Columns = append(t.Columns, table.Column{Name: "Bound", Key: "bound"}, show.Column("of the floor", "floor_percent"))
 	for _, l := range all {
 		r := l.auto
-		row := []table.Cell{table.Text(r.Point.String()), table.Text(chosen(r)), seconds(r), table.Text(l.best.Impl.Label), show.Number(l.reach().At, "%.2f")}
+		row := []table.Cell{table.Text(r.Point.String()), table.Text(chosen(r)), seconds(r), table.Text(l.best.Impl.Label), show.Ratio(l.reach().At)}
 		for i := range rivals {
-			row = append(row, show.Number(l.ahead(i).At, "%.2f"))
+			row = append(row, show.Ratio(l.ahead(i).At))
 		}
 		if f, err := floorOf(r, on); err != nil {
 			return nil, err

@@ -270,7 +270,7 @@ func reportVendor(recs []record.Record, on study.Target) (*study.Report, error) 
 		ratios[g] = append(ratios[g], up)
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Pass), table.Text(p.Cell), table.Text(p.Precision), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps), table.Int(p.Layers),
 			table.Number(own.Seconds()/steps, quantity.SI(own.Seconds()/steps, "s")).Of(own), table.Text(own.Impl.Label),
-			table.Number(yard.Seconds()/steps, quantity.SI(yard.Seconds()/steps, "s")).Of(yard), table.Text(yard.Impl.Label), show.Number(up.At, "%.2f")})
+			table.Number(yard.Seconds()/steps, quantity.SI(yard.Seconds()/steps, "s")).Of(yard), table.Text(yard.Impl.Label), show.Ratio(up.At)})
 	}
 	if len(t.Rows) == 0 {
 		return nil, fmt.Errorf("experiments: no point has records of both rnnbench's techniques and cuDNN")
@@ -297,7 +297,7 @@ func reportVendor(recs []record.Record, on study.Target) (*study.Report, error) 
 // ratioBars draws the last column of the table of reportVendor, a bar a precision.
 func ratioBars(t *table.Table, on study.Target, notes []string) plots.Figure {
 	b := &plots.Bars{Title: "Speed-up over cuDNN's fastest algorithm", Subtitle: on.Name, Notes: append([]string{"Ratios of medians, the fastest of each; above 1, rnnbench is faster."}, notes...),
-		X: plots.Axis{Title: "Speed-up over cuDNN", Format: show.Times}, Guides: []plots.Guide{{X0: 1, X1: 1}}, Value: func(v float64) string { return fmt.Sprintf("%.2f×", v) }}
+		X: plots.Axis{Title: "Speed-up over cuDNN", Format: show.Times}, Guides: []plots.Guide{{X0: 1, X1: 1}}, Value: quantity.Factor}
 	for _, row := range t.Rows {
 		label := fmt.Sprintf("%s %s %s×%s", row[0].Text, row[1].Text, row[3].Text, row[6].Text)
 		i := slices.IndexFunc(b.Groups, func(g plots.Group) bool { return g.Label == label })

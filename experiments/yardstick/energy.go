@@ -265,7 +265,7 @@ func uncounted(recs []record.Record) string {
 // energyBars draws work per joule and speed of each contrast.
 func energyBars(recs []record.Record, all []contrast, on study.Target) plots.Figure {
 	b := &plots.Bars{Title: "Work per joule and speed of one technique over another", Subtitle: on.Name, Notes: []string{"Energy is counted by the device; above 1 is better."},
-		X: plots.Axis{Title: "Ratio", Format: show.Times}, Guides: []plots.Guide{{X0: 1, X1: 1}}, Value: func(v float64) string { return fmt.Sprintf("%.2f×", v) }}
+		X: plots.Axis{Title: "Ratio", Format: show.Times}, Guides: []plots.Guide{{X0: 1, X1: 1}}, Value: quantity.Factor}
 	for _, c := range all {
 		x, y := c.records(recs)
 		b.Groups = append(b.Groups, plots.Group{Label: c.what, Bars: []plots.Bar{

@@ -90,7 +90,7 @@ func plainTable(rep *study.Report, recs []record.Record, all []record.Point) {
 			return table.Number(s, quantity.SI(s, "s")).Of(r)
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Pass), table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps), table.Int(p.Layers),
-			step(a), step(b), table.Text(strings.TrimSuffix(b.Impl.Label, plainMark)), step(v), show.Number(x.At, "%.2f"), show.Number(y.At, "%.2f")})
+			step(a), step(b), table.Text(strings.TrimSuffix(b.Impl.Label, plainMark)), step(v), show.Ratio(x.At), show.Ratio(y.At)})
 	}
 	if len(t.Rows) == 0 {
 		return

@@ -2,7 +2,6 @@ package yardstick
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -50,7 +49,7 @@ func layerRows(recs []record.Record, layers []record.Point, own, base []string, 
 		Notes:  []string{"Ratios of medians, with the interval of rounds in turns; above 1, rnnbench is faster. A bar's colour is its technique."},
 		X:      plots.Axis{Title: "Times as fast as " + rival, Format: show.Times},
 		Guides: []plots.Guide{{X0: 1, X1: 1}},
-		Value:  func(v float64) string { return fmt.Sprintf("%.3g×", v) }}
+		Value:  quantity.Factor}
 	for _, p := range layers {
 		here := func(q record.Point) bool { return q == p }
 		best, over := pick.Fastest(recs, own, here), pick.Fastest(recs, base, here)

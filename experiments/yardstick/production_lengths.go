@@ -53,7 +53,7 @@ func ragged(rep *study.Report, recs []record.Record, on study.Target) {
 			if found = true; mean == 50 {
 				half[n] = append(half[n], ratio)
 			}
-			row = append(row, show.Number(ratio, "%.2f"))
+			row = append(row, show.Ratio(ratio))
 		}
 		if found {
 			t.Rows = append(t.Rows, row)

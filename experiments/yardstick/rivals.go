@@ -130,10 +130,18 @@ func reportRivals(recs []record.Record, on study.Target) (*study.Report, error) 
 	return rep, nil
 }
 
+// knobNotes says what the values of rivals' knobs in the column form mean: records have the numbers alone.
+var knobNotes = map[string][]string{
+	"accelerated-scan": {"form: backend 0, where none is named, is CUDA C++; 1 is Triton"},
+	"flashrnn":         {"form: backend 0, where none is named, is cuda_fused; 1 is cuda and 2 triton_fused; graph=1 is replayed as a graph"},
+	"torch-scan":       {"form: time=1 has time innermost in memory, else units are"},
+}
+
 // A rivalry holds rnnbench's speed-ups at the points of a pass and precision.
 type rivalry struct {
 	pass, precision string
 	ratios          estimate.Duel
+	duels           []duel
 }
 
 // A duel is a point with the records of the fastest of rnnbench's techniques and of a rival's forms.
@@ -182,7 +190,7 @@ func callTable(calls []duel, r study.Rival) *table.Table {
 	p50, p99 := func(l *record.Latency) float64 { return l.P50 }, func(l *record.Latency) float64 { return l.P99 }
 	for _, d := range calls {
 		t.Rows = append(t.Rows, []table.Cell{table.Text(d.Cell), table.Int(d.Hidden), table.Int(d.Batch), table.Int(d.Steps),
-			of(d.own, p50), of(d.own, p99), table.Text(d.own.Impl.Label), of(d.theirs, p50), of(d.theirs, p99), table.Text(d.theirs.Impl.Label), show.Number(d.times.At, "%.2f")})
+			of(d.own, p50), of(d.own, p99), table.Text(d.own.Impl.Label), of(d.theirs, p50), of(d.theirs, p99), table.Text(d.theirs.Impl.Label), show.Ratio(d.times.At)})
 	}
 	return t
 }
@@ -199,7 +207,7 @@ func calledAgainst(rep *study.Report, calls []duel, called string) {
 
 // rivalTable returns the table of one rival, and its rivalries.
 func rivalTable(all []duel, r study.Rival) (*table.Table, []*rivalry) {
-	t := &table.Table{Title: fmt.Sprintf("Time of one run: the fastest of rnnbench's techniques and of %s", r.Name), Columns: []table.Column{
+	t := &table.Table{Title: fmt.Sprintf("Time of one run: the fastest of rnnbench's techniques and of %s", r.Name), Notes: knobNotes[r.Name], Columns: []table.Column{
 		{Name: "Pass", Key: "pass"}, {Name: "Precision", Key: "precision"}, {Name: "Cell", Key: "cell"},
 		{Name: "H", Key: "hidden", Right: true}, {Name: "B", Key: "batch", Right: true}, {Name: "T", Key: "steps", Right: true},
 		{Name: "rnnbench", Key: "rnnbench_s", Right: true}, {Name: "technique", Key: "by"},
@@ -212,10 +220,10 @@ func rivalTable(all []duel, r study.Rival) (*table.Table, []*rivalry) {
 		if i < 0 {
 			i, list = len(list), append(list, &rivalry{pass: p.Pass, precision: p.Precision})
 		}
-		list[i].ratios = append(list[i].ratios, up)
+		list[i].ratios, list[i].duels = append(list[i].ratios, up), append(list[i].duels, d)
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Pass), table.Text(p.Precision), table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), table.Int(p.Steps),
 			table.Time(own), table.Text(own.Impl.Label),
-			table.Time(yard), table.Text(yard.Impl.Label), show.Number(up.At, "%.2f")})
+			table.Time(yard), table.Text(yard.Impl.Label), show.Ratio(up.At)})
 	}
 	return t, list
 }
@@ -226,12 +234,31 @@ func againstRival(rep *study.Report, recs []record.Record, on study.Target, name
 	for _, g := range list {
 		rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: rnnbench's fastest technique is %s.", g.pass, g.precision, g.ratios.Full(called, "point")))
 		rep.Yardstick(fmt.Sprintf("%s, %s: %s", g.pass, g.precision, g.ratios.Brief(called)))
+		if s := launchedFinding(g.duels, called); s != "" {
+			rep.Findings = append(rep.Findings, fmt.Sprintf("%s, %s: %s", g.pass, g.precision, s))
+		}
 		some := pick.Where(recs, func(p record.Point) bool {
 			return p.Pass == g.pass && p.Precision == g.precision && p.Calls == 0 && !(on.GPU && isRivalLayer(p))
 		})
 		v := versus{long: called, short: r.Name, labels: r.Labels()}
 		rep.Add(fmt.Sprintf("%s-%s-%s", r.Name, g.pass, g.precision), ratioFigure(some, names, v, on, g.pass, g.precision), nil)
 	}
+}
+
+// launchedFinding says at how many points of a pass the host launched each operation of a rival's fastest form, while
+// rnnbench's technique was replayed as a graph; "": at none. Only a rival with the knob graph tells.
+func launchedFinding(all []duel, rival string) string {
+	n := 0
+	for _, d := range all {
+		theirs, known := d.theirs.Impl.Knobs["graph"]
+		if known && theirs == 0 && d.own.Impl.Knobs["graph"] == 1 {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("at %d of %s, the host launched %s's fastest form operation by operation, while rnnbench's technique was replayed as a graph: the ratio counts these launches.", n, quantity.Plural(len(all), "layer"), rival)
 }
 
 // versioned is the name of a rival with its version.

@@ -114,10 +114,14 @@ func layersAgainst(rep *study.Report, recs []record.Record, on study.Target, nam
 		rep.Findings = append(rep.Findings, fmt.Sprintf("Layers of FlashRNN, TorchRL and Dreamer, and random ones, %s: rnnbench's fastest technique is %s.", pass, all.Full(called, "layer")))
 		rep.Yardstick(fmt.Sprintf("layers of kernels' authors, %s: %s", pass, all.Brief(called)))
 		var some []record.Point
+		var these []duel
 		for _, d := range layers {
 			if d.Pass == pass {
-				some = append(some, d.Point)
+				some, these = append(some, d.Point), append(these, d)
 			}
+		}
+		if s := launchedFinding(these, called); s != "" {
+			rep.Findings = append(rep.Findings, fmt.Sprintf("Of these layers, %s: %s", pass, s))
 		}
 		title := fmt.Sprintf("Layers of FlashRNN, TorchRL and Dreamer, and random ones, %s: the fastest technique over %s", pass, called)
 		if fig := layerRows(recs, some, names, r.Labels(), on, title, r.Name); fig != nil {

@@ -304,7 +304,7 @@ func sumOfScans(all map[string][]rivalScan, on study.Target) *table.Table {
 				}
 				mean, lowest := show.Missing(), show.Missing()
 				if len(times) > 0 {
-					mean, lowest = show.Number(estimate.Geomean(times), "%.2f"), show.Number(slices.Min(times), "%.2f")
+					mean, lowest = show.Ratio(estimate.Geomean(times)), show.Ratio(slices.Min(times))
 				}
 				shapes := "random"
 				if liked {
@@ -319,8 +319,8 @@ func sumOfScans(all map[string][]rivalScan, on study.Target) *table.Table {
 
 // tableOfScans has a row for each scan beside one rival's.
 func tableOfScans(scans []rivalScan, r study.Rival) *table.Table {
-	t := &table.Table{Title: "Bytes a second: rnnbench's scan and the fastest of " + r.Name, Columns: []table.Column{
-		{Name: "Cell", Key: "cell"}, {Name: "Scan", Key: "scan"}, {Name: "Liked by", Key: "liked_by"}, {Name: "Channels", Key: "hidden", Right: true},
+	t := &table.Table{Title: "Bytes a second: rnnbench's scan and the fastest of " + r.Name, Notes: knobNotes[r.Name], Columns: []table.Column{
+		{Name: "Cell", Key: "cell"}, {Name: "Scan", Key: "scan"}, {Name: "Shape of", Key: "shape_of"}, {Name: "Channels", Key: "hidden", Right: true},
 		{Name: "Sequences", Key: "batch", Right: true}, {Name: "Steps", Key: "steps", Right: true}, {Name: "rnnbench", Key: "rnnbench_bytes_per_s", Right: true},
 		{Name: "copy", Key: "copy_bytes_per_s", Right: true}, {Name: r.Name, Key: "rival_bytes_per_s", Right: true}, {Name: "×", Key: "ratio", Right: true},
 		{Name: "its scan alone", Key: "alone_bytes_per_s", Right: true}, {Name: "form", Key: "form"}}}
@@ -334,7 +334,7 @@ func tableOfScans(scans []rivalScan, r study.Rival) *table.Table {
 		}
 		if x.recurrence != nil {
 			form = x.recurrence
-			times = show.Number(x.times.At, "%.2f")
+			times = show.Ratio(x.times.At)
 		}
 		t.Rows = append(t.Rows, []table.Cell{table.Text(x.Cell), table.Text(x.way.scan), table.Text(cmp.Or(likedBy(x.Point), "random")), table.Int(x.Hidden), table.Int(x.Batch), table.Int(x.Steps),
 			rateCell([]float64{x.rate}), rateCell([]float64{copied}), rateCell([]float64{x.theirs}), times, rateCell([]float64{x.bareFor}), table.Text(formOf(form))})

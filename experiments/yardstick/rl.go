@@ -117,7 +117,7 @@ func agentTable(recs []record.Record, layers []record.Point, names []string, riv
 		}
 		without := show.Missing()
 		if plain := pick.Fastest(recs, names, at(unreset(p))); p.Resets > 0 && plain != nil {
-			without = show.Number(plain.Seconds()/best.Seconds(), "%.2f")
+			without = show.Ratio(plain.Seconds() / best.Seconds())
 		}
 		row := []table.Cell{table.Text(p.Pass), table.Text(agentName(p)), table.Number(float64(p.Resets), fmt.Sprintf("%d %%", p.Resets)), seconds(best), table.Text(best.Impl.Label), without}
 		for _, r := range rivals {
@@ -126,7 +126,7 @@ func agentTable(recs []record.Record, layers []record.Point, names []string, riv
 				row = append(row, show.Missing(), show.Missing(), show.Missing())
 				continue
 			}
-			row = append(row, seconds(yard), table.Text(yard.Impl.Label), show.Number(estimate.TimesAsFast(yard, best).At, "%.2f"))
+			row = append(row, seconds(yard), table.Text(yard.Impl.Label), show.Ratio(estimate.TimesAsFast(yard, best).At))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -200,7 +200,7 @@ func agentBars(title, x string, on study.Target) *plots.Bars {
 		Notes:  []string{"Ratios of medians; above 1, the first is faster. Layers are units × sequences × steps."},
 		X:      plots.Axis{Title: x, Format: show.Times},
 		Guides: []plots.Guide{{X0: 1, X1: 1}},
-		Value:  func(v float64) string { return fmt.Sprintf("%.3g×", v) }}
+		Value:  quantity.Factor}
 }
 
 // addBar adds a bar to the group of p's layer and pass.

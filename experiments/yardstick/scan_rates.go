@@ -158,7 +158,7 @@ func reportScanRates(recs []record.Record, on study.Target) (*study.Report, erro
 	for _, way := range scanPasses {
 		if shares, worst := sharesOf(rates, way, true); len(shares) > 0 {
 			p := worst.scan.Point
-			rep.Findings = append(rep.Findings, fmt.Sprintf("%s, odd shapes: %.0f %% of a copy (geometric mean of %d). The lowest is %.0f %%: %s, %d channels, %d sequences, %d steps.", way.scan, 100*estimate.Geomean(shares), len(shares), 100*worst.share, p.Cell, p.Hidden, p.Batch, p.Steps))
+			rep.Findings = append(rep.Findings, fmt.Sprintf("%s, odd shapes: %.0f %% of a copy (geometric mean of %d). The lowest is %.0f %%: %s, %s, %s, %d steps.", way.scan, 100*estimate.Geomean(shares), len(shares), 100*worst.share, p.Cell, quantity.Plural(p.Hidden, "channel"), quantity.Plural(p.Batch, "sequence"), p.Steps))
 		}
 	}
 	for kind, odd := range []bool{false, true} {

@@ -93,7 +93,7 @@ func reportTakeHome(recs []record.Record, on study.Target) (*study.Report, error
 		shares[p.Pass] = append(shares[p.Pass], share)
 		time := func(r *record.Record) table.Cell { return table.Time(r) }
 		t.Rows = append(t.Rows, []table.Cell{table.Text(p.Pass), table.Text(p.Precision), table.Text(p.Cell), table.Int(p.Hidden), table.Int(p.Batch), time(own), time(within), time(theirs),
-			show.Number(estimate.TimesAsFast(theirs, own).At, "%.2f"), show.Number(estimate.TimesAsFast(theirs, within).At, "%.2f"), show.Number(share.At, "%.2f")})
+			show.Ratio(estimate.TimesAsFast(theirs, own).At), show.Ratio(estimate.TimesAsFast(theirs, within).At), show.Ratio(share.At)})
 	}
 	if len(t.Rows) == 0 {
 		return nil, errors.New("experiments: no layer has records of auto, of auto inside PyTorch and of PyTorch")

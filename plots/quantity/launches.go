@@ -82,12 +82,12 @@ func SlowLaunches(recs []*record.Record) (notes []string) {
 	return notes
 }
 
-// before names the point of r among those of all; "": they are all the same.
+// before names the point of r, as all reports do; "": all have the same.
 func before(all []*record.Record, r *record.Record) string {
-	if tags := pointTags(all, r); tags != "" {
-		return " before " + tags
+	if !slices.ContainsFunc(all, func(o *record.Record) bool { return o.Point != r.Point }) {
+		return ""
 	}
-	return ""
+	return " before " + r.Point.String()
 }
 
 // pointTags names the point of r by the axes on which the points of all differ.

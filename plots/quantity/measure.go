@@ -64,7 +64,7 @@ func (m Measure) Format(v float64) string {
 	case m.Scaled:
 		return SI(v, m.Unit)
 	}
-	return digitsOf(v, 3) + " " + m.Unit
+	return Digits(v, 3) + " " + m.Unit
 }
 
 // Short formats a value for the cell of a map: without its unit if the prefix is enough.
@@ -75,14 +75,14 @@ func (m Measure) Short(v float64) string {
 	case m.Scaled:
 		return Short(v)
 	}
-	return digitsOf(v, 3)
+	return Digits(v, 3)
 }
 
 // Tick formats a round value for an axis, as briefly as possible.
 func (m Measure) Tick(v float64) string {
 	switch {
 	case m.Ratio:
-		return trim(digitsOf(v, 3)) + "×"
+		return trim(Digits(v, 3)) + "×"
 	case m.Unit == "s":
 		number, prefix := scale(v, 3)
 		return trim(or(number, "n/a")) + " " + prefix + "s"

@@ -66,7 +66,7 @@ func Bytes(n float64) string {
 		n /= 1024
 		i++
 	}
-	return digitsOf(n, 3) + " " + prefixes[i] + "B"
+	return Digits(n, 3) + " " + prefixes[i] + "B"
 }
 
 // Size formats a size of a problem: multiples of 1024 in k or M, so that 4096 is 4k, and other
@@ -85,13 +85,18 @@ func Size(v float64) string {
 
 // Factor formats a ratio: 0.93×, 11.1×, 175×.
 func Factor(v float64) string {
-	switch {
-	case math.IsNaN(v) || math.IsInf(v, 0):
+	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "n/a"
-	case v >= 9.95:
-		return digitsOf(v, 3) + "×"
 	}
-	return strconv.FormatFloat(v, 'f', 2, 64) + "×"
+	return Ratio(v) + "×"
+}
+
+// Ratio is a factor without its sign, as in a column of them.
+func Ratio(v float64) string {
+	if v >= 9.995 {
+		return Digits(v, 3)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
 // scale formats v with the prefix that leaves one to three digits before the point. It returns ""
@@ -110,11 +115,11 @@ func scale(v float64, significant int) (number, prefix string) {
 	i = min(max(i, 0), len(prefixes)-1)
 	// A table of powers of ten is exact; a power function may not be.
 	v *= [...]float64{1e12, 1e9, 1e6, 1e3, 1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-15, 1e-18}[i]
-	return digitsOf(v, significant), prefixes[i]
+	return Digits(v, significant), prefixes[i]
 }
 
-// digitsOf formats v with so many significant digits, never with an exponent.
-func digitsOf(v float64, significant int) string {
+// Digits formats v with so many significant digits, never with an exponent.
+func Digits(v float64, significant int) string {
 	if v == 0 {
 		return "0"
 	}
