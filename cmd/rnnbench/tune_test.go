@@ -55,8 +55,11 @@ func TestTune(t *testing.T) {
 	rnnbench(t, tinyTune+" --impl naive,cudnnstyle,scc").want(t, exit.Done, []string{"known before"}, []string{"records in out"})
 
 	// Neither a sweep nor a tune of another depth can resume a tune.
-	for _, line := range []string{"sweep", strings.Replace(tinyTune, "--depth 1", "--depth 0", 1)} {
-		rnnbench(t, line+" --resume out/"+m.Run).want(t, exit.Usage, nil, []string{"cannot be resumed: its plan"})
+	for line, want := range map[string]string{
+		"sweep": "is not a run of sweep, but of tune",
+		strings.Replace(tinyTune, "--depth 1", "--depth 0", 1): "cannot be resumed: its plan",
+	} {
+		rnnbench(t, line+" --resume out/"+m.Run).want(t, exit.Usage, nil, []string{want})
 	}
 	rnnbench(t, tinyTune+" --resume out/"+m.Run).want(t, exit.Done, nil, []string{"0 samples"})
 }
